@@ -1,0 +1,42 @@
+"""The project's tasks: ``nox -s sync``, ``nox -s tests``, ``nox -s lint``."""
+
+import nox
+
+nox.needs_version = ">=2024.4.15"  # the first with download-free `default_venv_backend` settings
+nox.options.sessions = ["lint", "tests"]
+# torch is 4.7 GB: an environment is made once and used again.
+nox.options.reuse_venv = "yes"
+
+PYTHON = "3.12"  # megatron-core 0.17 and later require it
+
+# The series is carried on the first of these; main then moves through the others.
+RELEASES = ("0.17.1", "0.18.2", "0.19.0", "0.19.2")
+
+
+@nox.session(python=PYTHON)
+def sync(session: nox.Session) -> None:
+    """Build the fork from releases, carry the series, and sync it with every newer release."""
+    session.install("--quiet", "--editable", ".")
+    first, *later = RELEASES
+    session.run("carry", "import", first)
+    session.run("carry", "build")
+    for release in later:
+        session.run("carry", "import", release)
+        session.run("merge_series", "sync")
+    session.run("merge_series", "log")
+
+
+@nox.session(python=PYTHON)
+def tests(session: nox.Session) -> None:
+    """Run every test that needs no GPU."""
+    session.install("--quiet", "--editable", ".[test,change]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(python=PYTHON)
+def lint(session: nox.Session) -> None:
+    """Check style and types."""
+    session.install("--quiet", "--editable", ".[lint]")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("mypy")

@@ -1,0 +1,240 @@
+"""A small fork with a small series, and the program run on it as people run it."""
+
+import hashlib
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SERIES = """\
+# Series
+
+| PR | Branch | Depends on | Title | State |
+|---|---|---|---|---|
+| #1 | `ratchet` | main | List the global reads | open |
+| #2 | `offsets` | #1 | Pass the size | open |
+| #3 | `by-hand` | #1 | Change what only people can | open |
+
+## #1 List the global reads
+
+Brings: the list of reads
+
+### Why
+Why.
+### What
+What.
+### Tests
+Tests.
+### Compatibility
+None.
+### Commits
+1. **Record the reads**
+
+   Regenerates: `tools/process_groups/allowlist.txt`
+
+## #2 Pass the size
+
+Brings: the passed size
+
+### Why
+Why.
+### What
+What.
+### Tests
+Tests.
+### Compatibility
+None.
+### Commits
+1. **Pass the size on**
+
+   Adds: `megatron/core/sizes.py`
+
+## #3 Change what only people can
+
+Written by hand.
+"""
+
+EDITS = """\
+edits:
+- pr: 2
+  commit: 1
+  in: label
+  call: offset
+  add-args: ["size=own_size()"]
+- pr: 2
+  commit: 1
+  add-import: {from: megatron.core.sizes, names: [own_size]}
+"""
+
+SIZES = "def own_size():\n    return 4\n"
+
+PARALLEL_STATE = """\
+import torch
+
+_GROUP = None
+
+
+def initialize():
+    global _GROUP
+    _GROUP = torch.distributed.new_group([0])
+
+
+def get_group():
+    return _GROUP
+
+
+def get_group_size():
+    return get_group().size()
+"""
+
+NAMES = """\
+from megatron.core import parallel_state
+
+
+def offset(count, size=None):
+    return count // (size or parallel_state.get_group_size())
+
+
+def label(count):
+    return offset(count)
+"""
+
+NOTES = "one\ntwo\nthree\n"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run of the program ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass
+class World:
+    """The project folder with SERIES.md, and the fork in ``fork``."""
+
+    root: Path
+    names = NAMES
+    allowlist = "tools/process_groups/allowlist.txt"
+
+    @property
+    def fork(self) -> Path:
+        return self.root / "fork"
+
+    def git(self, *arguments: str, where: Path | None = None, check: bool = True) -> str:
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=where or self.fork,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if check and done.returncode:
+            raise AssertionError(done.stderr)
+        return done.stdout.rstrip("\n")
+
+    def write(self, files: dict[str, str | None], where: Path) -> None:
+        for path, text in files.items():
+            target = where / path
+            if text is None:
+                target.unlink()
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+
+    def commit(self, branch: str, files: dict[str, str | None], subject: str) -> str:
+        """Commit files on a branch: in the fork for main, else in a worktree made for it."""
+        where = self.fork if branch == "main" else self.root / "desk"
+        if branch != "main":
+            self.git("worktree", "add", "--quiet", str(where), branch)
+        self.write(files, where)
+        self.git("add", "--all", where=where)
+        self.git("commit", "--quiet", "-m", subject, where=where)
+        if branch != "main":
+            self.git("worktree", "remove", "--force", str(where))
+        return self.git("rev-parse", branch)
+
+    def run(self, *arguments: str, tool: str = "merge_series") -> Ran:
+        place = ("--repo", str(self.fork)) if tool == "merge_series" else ()
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                tool,
+                "--series",
+                str(self.root / "SERIES.md"),
+                *place,
+                *arguments,
+            ],
+            cwd=self.root,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def graph(self, *branches: str) -> str:
+        """The whole commit graph of the branches."""
+        lines = self.git(
+            "log",
+            "--graph",
+            "--topo-order",
+            "--format=%s%d",
+            "--decorate-refs=refs/heads",
+            *branches,
+        ).splitlines()
+        return "\n".join(line.rstrip() for line in lines)
+
+    def show(self, revision: str, path: str) -> str:
+        return self.git("show", f"{revision}:{path}") + "\n"
+
+    def message(self, revision: str) -> str:
+        return self.git("log", "-1", "--format=%B", revision)
+
+    def heads(self) -> dict[str, str]:
+        listed = self.git("for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads")
+        return dict(line.split() for line in listed.splitlines())
+
+    def contents(self) -> dict[str, str]:
+        """Every file below the fork by its hash: objects, refs, index, configuration, worktree."""
+        return {
+            str(file.relative_to(self.fork)): hashlib.sha256(file.read_bytes()).hexdigest()
+            for file in sorted(self.fork.rglob("*"))
+            if file.is_file()
+        }
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A fork on its first main, with all branches built and its HEAD on no branch of the series."""
+    made = World(tmp_path)
+    made.write(
+        {
+            "SERIES.md": SERIES,
+            "megatron/core/names.edits.yml": EDITS,
+            "megatron/core/sizes.py": SIZES,
+        },
+        tmp_path,
+    )
+    made.fork.mkdir()
+    made.git("init", "--quiet")
+    made.write(
+        {
+            "megatron/core/__init__.py": "",
+            "megatron/core/parallel_state.py": PARALLEL_STATE,
+            "megatron/core/names.py": NAMES,
+            "megatron/core/notes.txt": NOTES,
+        },
+        made.fork,
+    )
+    made.git("add", "--all")
+    made.git("commit", "--quiet", "-m", "Start main")
+    built = made.run("build", "--repo", str(made.fork), tool="carry")
+    assert built.code == 0, built.err
+    made.git("branch", "by-hand", "ratchet")
+    made.commit("by-hand", {"megatron/core/notes.txt": "one\nTWO\nthree\n"}, "Shout the second")
+    return made

@@ -1,0 +1,189 @@
+"""A conflict for a person: the worktree, --continue, --abort."""
+
+import pytest
+
+NOTES = "megatron/core/notes.txt"
+
+
+@pytest.fixture
+def stopped(world):
+    """A sync that waits for a person at ``by-hand``, with the fork as it was before it."""
+    world.commit("main", {NOTES: "one\n2\nthree\n"}, "Write the second as a digit")
+    world.heads_before = world.heads()
+    world.refs_before = world.git("for-each-ref")
+    done = world.run("sync")
+    assert done.code == 3, done.err
+    world.said = done.err
+    world.desk = world.fork / ".git/merge_series/worktree"
+    return world
+
+
+def test_a_stop_says_what_waits_where_and_moves_nothing(stopped):
+    said = stopped.said[stopped.said.index("by-hand: merging #1 needs a person for:") :]
+    assert said.splitlines() == [
+        "by-hand: merging #1 needs a person for:",
+        f"  {NOTES}: CONFLICT (content): Merge conflict in {NOTES}",
+        f"The merge waits in {stopped.desk}",
+        (
+            "Settle it there, git add or commit, then run merge_series sync --continue "
+            "(or --abort). No branch has moved."
+        ),
+    ]
+    assert stopped.heads() == stopped.heads_before
+    assert (stopped.desk / NOTES).read_text() == (
+        "one\n<<<<<<< HEAD\nTWO\n=======\n2\n>>>>>>> "
+        + stopped.git("rev-parse", "MERGE_HEAD", where=stopped.desk)
+        + "\nthree\n"
+    )
+
+
+def test_continue_takes_what_was_staged(stopped):
+    (stopped.desk / NOTES).write_text("one\nTWO (2)\nthree\n")
+    stopped.git("add", NOTES, where=stopped.desk)
+    done = stopped.run("sync", "--continue")
+    assert done.code == 0, done.err
+    assert stopped.show("by-hand", NOTES) == "one\nTWO (2)\nthree\n"
+    assert (
+        stopped.message("by-hand")
+        == f"""\
+Merge the list of reads from #1
+
+Conflicted, and how each was settled:
+- {NOTES}: by a person
+
+The allowlist holds 1 read, 1 before; 0 gone, none added.
+
+Signed-off-by: Ada Test <ada@example.org>"""
+    )
+    assert (
+        stopped.graph("main", "ratchet", "by-hand")
+        == """\
+*   Merge the list of reads from #1 (by-hand)
+|\\
+| *   Merge main into ratchet (ratchet)
+| |\\
+| | * Write the second as a digit (main)
+* | | Shout the second
+|/ /
+* / Record the reads
+|/
+* Start main"""
+    )
+    assert stopped.git("worktree", "list").count("\n") == 0
+    assert stopped.run("status").err.count("up to date") == 3
+    assert stopped.run("verify").code == 0
+
+
+def test_continue_takes_a_commit_made_by_plain_git(stopped):
+    (stopped.desk / NOTES).write_text("one\nTWO (2)\nthree\n")
+    stopped.git("commit", "--quiet", "--all", "--no-edit", where=stopped.desk)
+    made = stopped.git("rev-parse", "HEAD", where=stopped.desk)
+    done = stopped.run("sync", "--continue")
+    assert done.code == 0, done.err
+    assert stopped.heads()["by-hand"] == made
+    assert (
+        stopped.message("by-hand")
+        == f"""\
+Merge the list of reads from #1
+
+Conflicted, and how each was settled:
+- {NOTES}: by a person"""
+    )
+    assert stopped.run("verify").code == 0
+
+
+def test_a_commit_whose_allowlist_is_stale_gets_a_refresh_on_top(stopped):
+    (stopped.desk / NOTES).write_text("one\nTWO (2)\nthree\n")
+    (stopped.desk / stopped.allowlist).write_text("# lost\n")
+    stopped.git("commit", "--quiet", "--all", "--no-edit", where=stopped.desk)
+    made = stopped.git("rev-parse", "HEAD", where=stopped.desk)
+    done = stopped.run("sync", "--continue")
+    assert done.code == 0, done.err
+    assert stopped.git("rev-parse", "by-hand^") == made
+    assert stopped.message("by-hand").startswith("Refresh the process-group allowlist\n")
+    assert stopped.run("verify").code == 0
+
+
+def test_abort_leaves_every_ref_and_no_worktree(stopped):
+    done = stopped.run("sync", "--abort")
+    assert (done.code, done.err) == (
+        0,
+        "Dropped the sync that waited at by-hand; no branch moved.\n",
+    )
+    assert stopped.git("for-each-ref") == stopped.refs_before
+    assert not stopped.desk.exists()
+    assert stopped.git("worktree", "list").count("\n") == 0
+    assert stopped.git("status", "--porcelain") == ""
+    again = stopped.run("sync", "--abort")
+    assert (again.code, again.err) == (
+        1,
+        "error: no sync waits for a person here; start one with merge_series sync\n",
+    )
+
+
+def test_a_second_sync_is_refused_while_one_waits(stopped):
+    done = stopped.run("sync")
+    assert done.code == 5
+    assert "a sync waits for a person at by-hand in" in done.err
+    assert stopped.run("sync", "--dry-run").code == 5
+
+
+@pytest.mark.parametrize(
+    ("prepare", "what"),
+    [
+        (lambda _: None, f"still in conflict: {NOTES}; edit, then git add"),
+        (
+            lambda w: w.git("add", NOTES, where=w.desk),
+            f"{NOTES} still holds conflict markers; settle it, then git add",
+        ),
+        (
+            lambda w: (
+                (w.desk / NOTES).write_text("settled\n"),
+                w.git("add", NOTES, where=w.desk),
+                (w.desk / NOTES).write_text("and changed\n"),
+            ),
+            f"changed but not staged: {NOTES}; git add or git restore them",
+        ),
+        (
+            lambda w: w.git("merge", "--abort", where=w.desk),
+            "the merge is no longer under way and nothing was committed; --abort",
+        ),
+    ],
+)
+def test_continue_says_what_is_still_open(stopped, prepare, what):
+    prepare(stopped)
+    done = stopped.run("sync", "--continue")
+    assert (done.code, done.err) == (
+        3,
+        f"error: {stopped.desk}: {what}; then run merge_series sync --continue\n",
+    )
+    assert stopped.heads() == stopped.heads_before
+
+
+def test_a_commit_that_lacks_what_is_merged_is_refused(stopped):
+    stopped.git("checkout", "--quiet", "--force", "HEAD", where=stopped.desk)
+    stopped.git("merge", "--quit", where=stopped.desk)
+    stopped.git("commit", "--quiet", "--allow-empty", "-m", "Nothing", where=stopped.desk)
+    done = stopped.run("sync", "--continue")
+    assert done.code == 3
+    assert "does not contain" in done.err
+
+
+def test_a_worktree_that_was_deleted_is_made_again(stopped):
+    stopped.git("worktree", "remove", "--force", str(stopped.desk))
+    done = stopped.run("sync", "--continue")
+    assert done.code == 3
+    assert "the worktree was gone; it is there again" in done.err
+    (stopped.desk / NOTES).write_text("one\nTWO (2)\nthree\n")
+    stopped.git("add", NOTES, where=stopped.desk)
+    assert stopped.run("sync", "--continue").code == 0
+
+
+def test_a_branch_that_moved_meanwhile_is_not_overwritten(stopped):
+    (stopped.desk / NOTES).write_text("settled\n")
+    stopped.git("add", NOTES, where=stopped.desk)
+    moved = stopped.commit("ratchet", {"README": "more\n"}, "Go on meanwhile")
+    done = stopped.run("sync", "--continue")
+    assert done.code == 1
+    assert "branch ratchet moved or changed in SERIES.md since the sync stopped" in done.err
+    assert stopped.heads()["ratchet"] == moved

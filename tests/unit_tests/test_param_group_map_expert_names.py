@@ -1,0 +1,195 @@
+# Copyright (c) 2026, NVIDIA CORPORATION. All rights reserved.
+
+"""Parameter names in the param-group dump, for models with an EP layout of their own."""
+
+from unittest import mock
+
+import pytest
+import torch
+
+from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+from megatron.core.process_groups_config import ProcessGroupCollection
+from megatron.core.transformer import fsdp_dtensor_checkpoint as checkpoint
+from tests.unit_tests.own_expert_layout import (
+    OWN_LAYOUTS,
+    Chunk,
+    Wrapper,
+    experts,
+    gpt_model,
+    layout,
+    on_each_rank,
+    own_grid,
+    standard_grid,
+    true_name,
+)
+
+
+def dump(*chunks, pg_collection):
+    """The dump as it goes to the checkpoint writer: group number by parameter name."""
+    chunks = [Wrapper(chunk, use_megatron_fsdp=False) for chunk in chunks]
+    with mock.patch.object(torch.distributed.checkpoint, 'save') as save:
+        get_megatron_optimizer(
+            OptimizerConfig(optimizer='adam', lr=1e-3, use_distributed_optimizer=False),
+            chunks,
+            use_gloo_process_groups=False,
+            pg_collection=pg_collection,
+            dump_param_to_param_group_map='unused',
+        )
+    save.assert_called_once_with(state_dict=mock.ANY, checkpoint_id='unused')
+    return save.call_args.kwargs['state_dict']
+
+
+def local_names(model):
+    return [f'module.{name}' for name, _ in model.named_parameters()]
+
+
+def true_dump(answers, ep_size):
+    """The names that should be dumped, sorted, for answers ``{rank: (local names, dump)}``."""
+    return {
+        rank: sorted(true_name(name, rank, ep_size) for name in local)
+        for rank, (local, _) in answers.items()
+    }
+
+
+def dumped(answers):
+    return {rank: sorted(groups) for rank, (_, groups) in answers.items()}
+
+
+@pytest.mark.parametrize('layouts', OWN_LAYOUTS, ids=str)
+def test_own_grid(layouts):
+    def body(rank):
+        pg_collection = own_grid(layouts.model_ep)
+        model = gpt_model(pg_collection, layouts.model_ep)
+        return local_names(model), dump(model, pg_collection=pg_collection)
+
+    answers = on_each_rank(body, world_size=layouts.world_size, global_ep=layouts.global_ep)
+    assert dumped(answers) == true_dump(answers, layouts.model_ep)
+
+
+@pytest.mark.parametrize('ep_size', [1, 2, 4])
+def test_standard_grid(ep_size):
+    def body(rank):
+        model = gpt_model(standard_grid(), ep_size)
+        return local_names(model), dump(model, pg_collection=standard_grid())
+
+    answers = on_each_rank(body, world_size=4, global_ep=ep_size)
+    assert dumped(answers) == true_dump(answers, ep_size)
+
+
+def test_dense_model():
+    def body(rank):
+        model = gpt_model(standard_grid(), ep_size=1, num_experts=None)
+        return local_names(model), dump(model, pg_collection=standard_grid())
+
+    answers = on_each_rank(body, world_size=2, global_ep=2)
+    assert dumped(answers) == {rank: sorted(answers[rank][0]) for rank in range(2)}
+
+
+def test_experts_keep_their_group():
+    """Expert parameters are in other groups than the rest, whatever they are called."""
+
+    def body(rank):
+        pg_collection = own_grid(4)
+        groups = dump(gpt_model(pg_collection, ep_size=4), pg_collection=pg_collection)
+        return {group: {'.experts.' in name for name in groups if groups[name] == group} for group in groups.values()}
+
+    for groups in on_each_rank(body, world_size=4, global_ep=4).values():
+        assert all(len(kinds) == 1 for kinds in groups.values())
+        assert {True, False} == set().union(*groups.values())
+
+
+def dump_of(*chunks):
+    answers = on_each_rank(
+        lambda rank: dump(*chunks, pg_collection=own_grid(1)), world_size=1, global_ep=1
+    )
+    return sorted(answers[0])
+
+
+def test_each_chunk_by_its_own_layout():
+    first = Chunk(experts(0, range(2)), pg_collection=layout(1, 4))
+    second = Chunk(experts(1, range(4)), pg_collection=layout(1, 2))
+    names = experts(0, [2, 3]) + experts(1, [4, 5, 6, 7])
+    assert dump_of(first, second) == [f'module.{name}' for name in names]
+
+
+def test_chunk_with_experts_without_collection():
+    with pytest.raises(ValueError, match='has experts but no pg_collection'):
+        dump_of(Chunk(experts(0, range(8))))
+
+
+def test_ep_none_turns_expert_parallelism_off():
+    def body(rank):
+        pg_collection = own_grid(1)
+        pg_collection.ep = None
+        model = gpt_model(pg_collection, ep_size=1)
+        return local_names(model), dump(model, pg_collection=pg_collection)
+
+    answers = on_each_rank(body, world_size=2, global_ep=2)
+    assert dumped(answers) == true_dump(answers, ep_size=1)
+
+
+class TestOwningChunk:
+    """What one name by itself is, where the caller passes no layout."""
+
+    @pytest.mark.parametrize('place', [0, 1, 2])
+    def test_layout(self, place):
+        layouts = [layout(3, 4), layout(1, 2), layout(0, 1)]
+        chunks = [
+            Wrapper(Chunk(experts(number, range(2)), pg_collection=pg_collection))
+            for number, pg_collection in enumerate(layouts)
+        ]
+        names = [
+            checkpoint.get_global_unique_param_name(chunks, param)
+            for param in chunks[place].parameters()
+        ]
+        first = [6, 4, 0][place]
+        assert names == [f'module.{name}' for name in experts(place, [first, first + 1])]
+
+    def test_number_of_experts(self):
+        chunks = [
+            Chunk(experts(0, range(2)), num_experts=8, pg_collection=layout(1, 4)),
+            Chunk(experts(1, range(4)), num_experts=16, pg_collection=layout(1, 4)),
+        ]
+        names = [
+            [checkpoint.get_global_unique_param_name(chunks, param) for param in chunk.parameters()]
+            for chunk in chunks
+        ]
+        assert names == [experts(0, [2, 3]), experts(1, [4, 5, 6, 7])]
+
+    def test_an_empty_chunk_owns_nothing(self):
+        chunks = [
+            Chunk(experts(0, range(2)), pg_collection=layout(1, 4)),
+            Chunk([], pg_collection=layout(3, 4)),
+        ]
+        names = [
+            checkpoint.get_global_unique_param_name(chunks, param)
+            for param in chunks[0].parameters()
+        ]
+        assert names == experts(0, [2, 3])
+
+    def test_integers_of_the_caller_come_first(self):
+        chunk = Chunk(experts(0, range(2)), pg_collection=layout(1, 4))
+        names = [
+            checkpoint.get_global_unique_param_name([chunk], param, ep_rank=2, ep_size=4)
+            for param in chunk.parameters()
+        ]
+        assert names == experts(0, [4, 5])
+
+    @pytest.mark.parametrize('pg_collection', [None, ProcessGroupCollection()], ids=['none', 'unset'])
+    def test_no_layout_keeps_the_fallback(self, pg_collection):
+        def names(rank):
+            chunk = Chunk(experts(0, range(4)), pg_collection=pg_collection)
+            return [
+                checkpoint.get_global_unique_param_name([chunk], param)
+                for param in chunk.parameters()
+            ]
+
+        assert on_each_rank(names, world_size=2, global_ep=2) == {
+            0: experts(0, range(4)),
+            1: experts(0, range(4, 8)),
+        }
+
+    def test_foreign_parameter(self):
+        chunk = Chunk(experts(0, [0]), pg_collection=layout(0, 1))
+        with pytest.raises(ValueError, match='not found in model chunks'):
+            checkpoint.get_global_unique_param_name([chunk], torch.nn.Parameter(torch.zeros(1)))

@@ -1,0 +1,1 @@
+"""Carries the change to any Megatron tree: bases, edits and the branches built from them."""

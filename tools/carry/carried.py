@@ -1,0 +1,170 @@
+"""What the series makes of a base: the new files and edited texts, layer by layer.
+
+A layer is one series commit. The text of a file on a branch is the layers of all PRs the branch
+contains, applied in topological order to the base's text.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from carry.bases import Base
+from carry.edits import EditFile, EditMismatch, apply_layers, load_edit_files
+from stack.errors import Refusal
+from stack.model import PullRequest, Series, SeriesCommit
+from stack.series_file import read_series
+
+Layer = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """The series with the files and edits it carries.
+
+    Attributes:
+        root: Folder that holds SERIES.md; new files and edit files stand below it.
+        series: The declared stack.
+        edit_files: The edit files by the path they edit.
+    """
+
+    root: Path
+    series: Series
+    edit_files: dict[str, EditFile]
+
+    @classmethod
+    def open(cls, series_path: Path) -> "Carrier":
+        """Read a SERIES.md and what lies beside it.
+
+        Raises:
+            Refusal: A file is faulty, or an edit names a commit that the series does not declare.
+        """
+        series = read_series(series_path)
+        root = series_path.resolve().parent
+        declared = set(layers_of(series))
+        edit_files = {str(edit_file.path): edit_file for edit_file in load_edit_files(root)}
+        for edit_file in edit_files.values():
+            for edit in edit_file.edits:
+                if (edit.pr, edit.commit) not in declared:
+                    raise Refusal(
+                        f"{edit.place}: {series_path.name} declares no commit {edit.commit} "
+                        f"of #{edit.pr}; add it there or correct the edit"
+                    )
+        return cls(root, series, edit_files)
+
+    def edits(self, path: str, pull_requests: Iterable[PullRequest]) -> bool:
+        """Whether the given PRs edit ``path``."""
+        edit_file = self.edit_files.get(path)
+        return edit_file is not None and not set(edit_file.layers).isdisjoint(
+            layers_of(pull_requests)
+        )
+
+    def text(self, path: str, source: bytes, pull_requests: Sequence[PullRequest]) -> bytes:
+        """The base's text of an edited file with all edits of the given PRs applied.
+
+        Raises:
+            EditMismatch: An edit does not match the text.
+        """
+        return apply_layers(self.edit_files[path], source, layers_of(pull_requests)).text
+
+    def commit_files(
+        self, base: Base, pull_request: PullRequest, commit: SeriesCommit
+    ) -> dict[str, bytes]:
+        """What one series commit changes on ``base``: its new files and its edits.
+
+        The generated files are left out: they follow from the whole tree.
+
+        Raises:
+            Refusal: A new file is missing here, stands in the base already with other bytes, or an
+                edit does not match; the message names every edit that does not.
+        """
+        files = {path: self._new_file(base, path, commit) for path in commit.adds}
+        layer = (pull_request.number, commit.number)
+        failures: list[str] = []
+        for path, edit_file in self.edit_files.items():
+            if layer not in edit_file.layers:
+                continue
+            source = base.read(path)
+            if source is None:
+                failures += self._missing(base, edit_file)
+                continue
+            try:
+                files[path] = apply_layers(edit_file, source, [layer]).text
+            except EditMismatch as mismatch:
+                failures.append(str(mismatch))
+        if failures:
+            raise Refusal(f"{base.name}: nothing was applied; " + "; ".join(failures))
+        return {path: text for path, text in files.items() if text != base.read(path)}
+
+    def files(self, base: Base, pull_requests: Iterable[PullRequest]) -> dict[str, bytes]:
+        """All that the given PRs, dependencies first, change on ``base``, generated files apart.
+
+        Raises:
+            Refusal: As for ``commit_files``.
+        """
+        overlay = Overlay(base, {})
+        for pull_request in pull_requests:
+            for commit in pull_request.commits:
+                overlay.files.update(self.commit_files(overlay, pull_request, commit))
+        return overlay.files
+
+    def _new_file(self, base: Base, path: str, commit: SeriesCommit) -> bytes:
+        try:
+            content = (self.root / path).read_bytes()
+        except OSError as error:
+            raise Refusal(
+                f"SERIES.md:{commit.line}: the new file {path} cannot be read: {error.strerror}; "
+                f"it should stand at {self.root / path}"
+            ) from error
+        found = base.read(path)
+        if found is not None and found != content:
+            raise Refusal(
+                f"{base.name}: {path} is there already with other bytes; "
+                f"SERIES.md:{commit.line} adds it as a new file"
+            )
+        return content
+
+    def _missing(self, base: Base, edit_file: EditFile) -> list[str]:
+        absent_with = edit_file.absent_with
+        if absent_with is not None and not base.has_directory(str(absent_with)):
+            return []
+        return [f"{edit_file.path}: no such file, and {edit_file.source} has edits for it"]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """A base with some files written over it.
+
+    Attributes:
+        base: What lies below.
+        files: The bytes that stand over it.
+    """
+
+    base: Base
+    files: dict[str, bytes]
+
+    @property
+    def name(self) -> str:
+        """The base's name."""
+        return self.base.name
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes at ``path``, or None."""
+        return self.files[path] if path in self.files else self.base.read(path)
+
+    def has_directory(self, path: str) -> bool:
+        """Whether anything lies below ``path``."""
+        below = path.rstrip("/") + "/"
+        return self.base.has_directory(path) or any(p.startswith(below) for p in self.files)
+
+    def paths(self) -> tuple[str, ...]:
+        """All files, sorted."""
+        return tuple(sorted({*self.base.paths(), *self.files}))
+
+
+def layers_of(pull_requests: Iterable[PullRequest]) -> tuple[Layer, ...]:
+    """The layers of PRs given dependencies first, in the order they apply."""
+    return tuple(
+        (pull_request.number, commit.number)
+        for pull_request in pull_requests
+        for commit in pull_request.commits
+    )

@@ -1,0 +1,79 @@
+"""How often each edit of the series matches on a base, and how often it should."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from carry.bases import Base
+from carry.carried import Carrier, layers_of
+from carry.edits import Edit, EditFile, EditResult, probe_layers
+from carry.edits.model import describe
+
+
+@dataclass(frozen=True, slots=True)
+class EditReport:
+    """One edit on one base.
+
+    Attributes:
+        path: The file it edits.
+        edit: The edit, as a person finds it: commit, place and operation.
+        state: ``applies``, ``already applied``, ``mismatch``, ``refused``, ``no file``, or
+            ``absent`` where the edit file says that the base may lack the file.
+        found: How often it matches.
+        wanted: How often it should.
+        detail: What is wrong and what comes nearest; empty if nothing is.
+    """
+
+    path: str
+    edit: str
+    state: str
+    found: int
+    wanted: int
+    detail: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the edit does what it should on this base."""
+        return self.state in {"applies", "already applied", "absent"}
+
+    @property
+    def summary(self) -> str:
+        """``found/wanted`` for an edit that applies, else its state."""
+        if self.state in {"applies", "mismatch"}:
+            return f"{self.found}/{self.wanted}"
+        return self.state
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON holds it."""
+        return asdict(self)
+
+
+def check(carrier: Carrier, base: Base) -> tuple[EditReport, ...]:
+    """Look at every edit of the series on a base, file by file, in the order of the edit files."""
+    return tuple(
+        report
+        for edit_file in carrier.edit_files.values()
+        for report in _check_file(carrier, base, edit_file)
+    )
+
+
+def _check_file(carrier: Carrier, base: Base, edit_file: EditFile) -> list[EditReport]:
+    path = str(edit_file.path)
+    source = base.read(path)
+    if source is not None:
+        layers = layers_of(carrier.series)
+        return [_report(path, result) for result in probe_layers(edit_file, source, layers)]
+    allowed = edit_file.absent_with
+    absent = allowed is not None and not base.has_directory(str(allowed))
+    state = "absent" if absent else "no file"
+    detail = "" if absent else f"{base.name} has no {path}"
+    return [EditReport(path, _name(edit), state, 0, edit.count, detail) for edit in edit_file.edits]
+
+
+def _report(path: str, result: EditResult) -> EditReport:
+    edit = result.edit
+    return EditReport(path, _name(edit), result.state, result.found, result.wanted, result.detail)
+
+
+def _name(edit: Edit) -> str:
+    scope = f"{edit.scope}: " if edit.scope else ""
+    return f"#{edit.pr}.{edit.commit} {scope}{describe(edit.operation)}"

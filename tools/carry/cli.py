@@ -1,0 +1,174 @@
+"""The command line of ``carry``.
+
+Exit codes: 0 done; 1 failed; 2 usage; 4 check found an edit that does not match; 130 interrupted.
+"""
+
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from carry.apply import apply_in_place, write_tree
+from carry.bases import Base, Directory, ReleaseTree, default_cache, fetch_release, open_base
+from carry.build import Builder
+from carry.carried import Carrier
+from carry.checking import EditReport, check
+from carry.fork import MAIN, import_release, open_fork
+from carry.generated import ReadScanner
+from carry.releases import RELEASES
+from stack.console import people, print_json, run
+from stack.errors import ExitCode, Refusal
+
+_EPILOG = (
+    "Exit codes: 0 done, 1 failed, 2 usage, 4 check found an edit that does not match, "
+    "130 interrupted."
+)
+_path = click.Path(path_type=Path)
+_release = click.option(
+    "--release", metavar="VERSION", help=f"A megatron-core release: {', '.join(RELEASES)}."
+)
+
+
+@click.group(epilog=_EPILOG)
+@click.option(
+    "--series",
+    type=_path,
+    default=Path("SERIES.md"),
+    show_default=True,
+    help="The file that declares the stack.",
+)
+@click.pass_context
+def carry(context: click.Context, series: Path) -> None:
+    """Put the change on any Megatron tree."""
+    context.obj = series
+
+
+@carry.command("check")
+@click.argument("bases", nargs=-1, required=True, metavar="TREE_OR_RELEASE...")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
+@click.pass_obj
+def check_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> ExitCode:
+    """Say for each edit how often it matches and how often it should.
+
+    TREE_OR_RELEASE is a release's version, a folder that holds megatron/, or REPO:REVISION.
+    """
+    carrier = Carrier.open(series)
+    opened = [open_base(text, default_cache()) for text in bases]
+    reports = {base.name: check(carrier, base) for base in opened}
+    faults = _faults(reports)
+    if as_json:
+        print_json({name: [r.to_json() for r in found] for name, found in reports.items()})
+    else:
+        people.print(_check_table(reports))
+        edits = len(next(iter(reports.values())))
+        for fault in faults:
+            people.print(fault, soft_wrap=True)
+        people.print(f"{edits} edits on {len(reports)} trees; {len(faults)} do not match.")
+    return ExitCode.FOUND if faults else ExitCode.DONE
+
+
+@carry.command("apply")
+@click.argument("tree", required=False, type=_path)
+@_release
+@click.option("--output", type=_path, help="A new folder for the complete tree.")
+@click.pass_obj
+def apply_command(
+    series: Path, tree: Path | None, release: str | None, output: Path | None
+) -> None:
+    """Apply the whole series to TREE in place, or write a release with it to a new folder."""
+    carrier = Carrier.open(series)
+    if tree is not None and release is None and output is None:
+        changed = apply_in_place(carrier, Directory(tree), tree)
+        people.print(
+            f"{tree}: {len(changed)} files written"
+            if changed
+            else f"{tree}: the series is applied already; nothing was changed"
+        )
+    elif tree is None and release is not None and output is not None:
+        base = _open_release(release)
+        changed = write_tree(carrier, base, output)
+        people.print(f"{output}: {base.name} with the series, {len(changed)} files changed or new")
+    else:
+        raise click.UsageError("say TREE, or --release VERSION with --output DIR")
+
+
+@carry.command("export")
+@click.argument("release", metavar="VERSION")
+@click.option("--output", type=_path, required=True, help="Folder to write to; it must not exist.")
+def export_command(release: str, output: Path) -> None:
+    """Write a release's own files to a new folder, with nothing applied."""
+    base = _open_release(release)
+    write_tree(None, base, output)
+    people.print(f"{output}: {base.name}, unmodified")
+
+
+@carry.command("import")
+@click.argument("release", metavar="VERSION")
+@click.option("--repo", type=_path, default=Path("build/fork"), show_default=True, help="The fork.")
+def import_command(release: str, repo: Path) -> None:
+    """Move the fork's main to a release: one commit, Import megatron-core VERSION."""
+    base = _open_release(release)
+    with open_fork(repo) as repository:
+        commit = import_release(repository, base, release)
+    people.print(
+        f"{repo}: main holds {base.name} already"
+        if commit is None
+        else f"{repo}: main is now {base.name} ({commit[:12]})"
+    )
+
+
+@carry.command("build")
+@click.option("--repo", type=_path, default=Path("build/fork"), show_default=True, help="The fork.")
+@click.option("--main", default=MAIN, show_default=True, help="The commit of main to build on.")
+@click.pass_obj
+def build_command(series: Path, repo: Path, main: str) -> None:
+    """Build the branches of the series that the fork lacks, one commit per series commit."""
+    carrier = Carrier.open(series)
+    with open_fork(repo) as repository:
+        commit = repository.resolve(main)
+        if commit is None:
+            raise Refusal(
+                f"{repo}: no commit is named {main!r}; import a release first (carry import) "
+                "or name main with --main"
+            )
+        built = Builder(repository, carrier, ReadScanner(repository)).build(commit, people.print)
+    for branch in built:
+        pull_request = branch.pull_request
+        number = len(pull_request.commits)
+        people.print(f"{pull_request.branch}: {number} commits, now at {branch.head[:12]}")
+    if not built:
+        people.print(f"{repo}: every branch exists; nothing was changed")
+
+
+def _open_release(version: str) -> Base:
+    return ReleaseTree(version, fetch_release(version, default_cache()))
+
+
+def _check_table(reports: dict[str, tuple[EditReport, ...]]) -> Table:
+    table = Table("Edit", box=None)
+    for name in reports:
+        table.add_column(name.removeprefix("megatron-core "), justify="right")
+    last = ""
+    for rows in zip(*reports.values(), strict=True):
+        if rows[0].path != last:
+            last = rows[0].path
+            table.add_row(Text(last, style="bold"))
+        cells = [Text(row.summary, style="green" if row.holds else "bold red") for row in rows]
+        table.add_row(f"  {rows[0].edit}", *cells)
+    return table
+
+
+def _faults(reports: dict[str, tuple[EditReport, ...]]) -> list[str]:
+    return [
+        f"{name}: {report.path}: {report.edit}: {report.detail}"
+        for name, found in reports.items()
+        for report in found
+        if not report.holds
+    ]
+
+
+def main() -> NoReturn:
+    """Run the command line."""
+    run(carry, prog_name="carry")

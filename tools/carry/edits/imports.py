@@ -1,0 +1,276 @@
+"""Adds imports, where isort's black profile would put them."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+
+from carry.edits.brackets import elements_of
+from carry.edits.model import AddImport
+from carry.edits.planning import Change, Order, Plan, Text
+from carry.edits.scopes import Site
+from carry.edits.source import Source, Splice
+from carry.edits.statements import shared_line
+from carry.edits.wrapping import LIMIT
+
+Import = ast.Import | ast.ImportFrom
+
+
+class Section(IntEnum):
+    """isort's sections, in their order."""
+
+    FUTURE = 0
+    STANDARD = 1
+    THIRD_PARTY = 2
+    FIRST_PARTY = 3
+    LOCAL = 4
+
+
+def plan_import(operation: AddImport, text: Text) -> Plan:
+    """Plans an import.
+
+    Args:
+        operation: What to import.
+        text: The text it acts on.
+
+    Returns:
+        The plan. Names that are imported already are left out; others are added.
+    """
+    plan = Plan()
+    imports = [site for site in _runtime_sites(text) if isinstance(site.statement, Import)]
+    bound = _bound(site.statement for site in imports)
+    wanted = operation.names or (operation.module,)
+    module = operation.module if operation.names else ""
+    missing = [name for name in wanted if (module, name) not in bound.get(name, set())]
+    if not missing:
+        plan.standing = 1
+        return plan
+    plan.pending = 1
+    clashes = [name for name in missing if operation.names and bound.get(name)]
+    if clashes:
+        plan.reasons.append(f"{', '.join(clashes)} is imported from elsewhere already")
+        return plan
+    same_module = [site for site in imports if operation.names and _imports(site, module)]
+    if len(same_module) > 1:
+        lines = ", ".join(str(site.statement.lineno) for site in same_module)
+        plan.pending = len(same_module)
+        plan.reasons.append(f"several statements import from {module}: lines {lines}")
+    elif same_module:
+        site = same_module[0]
+        refusal = shared_line(text.source, site)
+        if refusal:
+            plan.reasons.append(f"{text.where(site.statement)}: {refusal}")
+        else:
+            plan.changes += _extend(text.source, site.statement, missing)
+    else:
+        plan.changes.append(_new_statement(text.source, operation))
+    return plan
+
+
+def render_import(module: str, names: Sequence[str], indent: str, unit: str) -> str:
+    """An import statement as isort's black profile writes it.
+
+    Args:
+        module: The module; leading dots make it relative.
+        names: The names, ``name as alias`` where wanted, in their order.
+        indent: Indentation of the statement.
+        unit: One level of indentation.
+
+    Returns:
+        The statement, its first line without indentation.
+    """
+    line = f"from {module} import {', '.join(names)}"
+    if len(indent) + len(line) <= LIMIT:
+        return line
+    inner = "".join(f"{indent}{unit}{name},\n" for name in names)
+    return f"from {module} import (\n{inner}{indent})"
+
+
+def _runtime_sites(text: Text) -> Iterator[Site]:
+    """Module-level statements, without those that only a type checker reads."""
+    hidden: set[int] = set()
+    for site in text.sites(""):
+        if id(site.parent) in hidden or (
+            isinstance(site.statement, ast.If) and _is_type_checking(site.statement.test)
+        ):
+            hidden.add(id(site.statement))
+        else:
+            yield site
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+    )
+
+
+def _module(statement: ast.ImportFrom) -> str:
+    return "." * statement.level + (statement.module or "")
+
+
+def _imports(site: Site, module: str) -> bool:
+    statement = site.statement
+    return (
+        isinstance(statement, ast.ImportFrom)
+        and _module(statement) == module
+        and statement.names[0].name != "*"
+    )
+
+
+def _bound(statements: Iterator[ast.stmt]) -> dict[str, set[tuple[str, str]]]:
+    """What each imported name is: the module and the name there; no module for a module itself."""
+    bound: dict[str, set[tuple[str, str]]] = {}
+    for statement in statements:
+        assert isinstance(statement, Import)
+        module = _module(statement) if isinstance(statement, ast.ImportFrom) else ""
+        for alias in statement.names:
+            bound.setdefault(alias.asname or alias.name, set()).add((module, alias.name))
+    return bound
+
+
+def _sort_key(name: str) -> tuple[int, list[tuple[int, int, str]], str]:
+    """isort's order of names: constants, classes, the rest; numbers by value, case last."""
+    if name.isupper() and len(name) > 1:
+        kind = 0
+    else:
+        kind = 1 if name[0:1].isupper() else 2
+    return kind, _natural(name), name
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    parts = re.split(r"(\d+)", name.lower())
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
+
+
+def _extend(source: Source, statement: ast.stmt, missing: Sequence[str]) -> list[Change]:
+    assert isinstance(statement, ast.ImportFrom)
+    start, end = source.span(statement)
+    indent = source.indentation(source.line_of(start))
+    present = [
+        alias.name + (f" as {alias.asname}" if alias.asname else "") for alias in statement.names
+    ]
+    names = _sorted_in(present, missing)
+    module = _module(statement)
+    old = source.between(start, end)
+    if old == render_import(module, present, indent, source.indent_unit):
+        return [
+            Change(Splice(start, end, render_import(module, names, indent, source.indent_unit)))
+        ]
+    return _extend_locally(source, statement, missing)
+
+
+def _sorted_in(present: Sequence[str], missing: Sequence[str]) -> list[str]:
+    """The names with the missing ones before the first that sorts behind them."""
+    names = list(present)
+    for name in missing:
+        index = next(
+            (i for i, other in enumerate(names) if _sort_key(other) > _sort_key(name)), len(names)
+        )
+        names.insert(index, name)
+    return names
+
+
+def _extend_locally(
+    source: Source, statement: ast.ImportFrom, missing: Sequence[str]
+) -> list[Change]:
+    """Adds names to a statement that is laid out in its own way, and touches no other part of it."""
+    start, end = source.span(statement)
+    if source.text[end - 1] != ")":
+        names = ", ".join(missing)
+        return [Change(Splice(end, end, f", {names}"))]
+    at = next(token.start for token in source.tokens(start, end) if token.string == "(")
+    present = elements_of(source, at, end - 1)
+    lines = [source.line_of(element.start) for element in present]
+    exploded = len(set(lines)) == len(lines) and lines[0] > source.line_of(at)
+    last = present[-1]
+    if not exploded:
+        return [Change(Splice(last.end, last.end, f", {', '.join(missing)}"))]
+    texts = [source.text[element.start : element.end] for element in present]
+    changes = []
+    for name in missing:
+        index = next(
+            (i for i, other in enumerate(texts) if _sort_key(other) > _sort_key(name)), None
+        )
+        indent = source.indentation(lines[0])
+        if index is not None:
+            offset = source.line_start(lines[index])
+            changes.append(Change(Splice(offset, offset, f"{indent}{name},\n")))
+            continue
+        if last.comma is None:
+            changes.append(Change(Splice(last.end, last.end, ",")))
+        offset = source.line_start(source.line_of(last.comma or last.end) + 1)
+        changes.append(Change(Splice(offset, offset, f"{indent}{name},\n")))
+    return changes
+
+
+def _section(statement: Import) -> Section:
+    if isinstance(statement, ast.ImportFrom) and statement.level:
+        return Section.LOCAL
+    module = statement.module if isinstance(statement, ast.ImportFrom) else statement.names[0].name
+    return _section_of(module or "")
+
+
+def _section_of(module: str) -> Section:
+    if module.startswith("."):
+        return Section.LOCAL
+    top = module.partition(".")[0]
+    if top == "__future__":
+        return Section.FUTURE
+    if top in sys.stdlib_module_names:
+        return Section.STANDARD
+    return Section.FIRST_PARTY if top == "megatron" else Section.THIRD_PARTY
+
+
+def _place(statement: Import) -> tuple[Section, bool, str]:
+    """Where a statement sorts: section, plain imports first, then the module."""
+    if isinstance(statement, ast.ImportFrom):
+        return _section(statement), True, _module(statement).lower()
+    return _section(statement), False, statement.names[0].name.lower()
+
+
+def _new_statement(source: Source, operation: AddImport) -> Change:
+    module = operation.module
+    names = sorted(operation.names, key=_sort_key)
+    line = render_import(module, names, "", source.indent_unit) if names else f"import {module}"
+    place = (_section_of(module), bool(names), module.lower())
+    body = source.tree.body
+    skipped = 1 if ast.get_docstring(source.tree, clean=False) is not None else 0
+    first = next((i for i in range(skipped, len(body)) if isinstance(body[i], Import)), None)
+    if first is None:
+        return _first_import(source, line, skipped)
+    run: list[Import] = []
+    for statement in body[first:]:
+        if not isinstance(statement, Import):
+            break
+        run.append(statement)
+    earlier = [statement for statement in run if _place(statement) < place]
+    if earlier:
+        # Behind the last one that sorts before it, so that an unsorted block keeps its order.
+        anchor = earlier[-1]
+        following = run[run.index(anchor) + 1 :]
+        at = source.line_start(source.line_of(source.span(anchor)[1] - 1) + 1)
+        gap = "\n" if _section(anchor) != place[0] else ""
+        if following and gap and _section(following[0]) == place[0]:
+            return _ahead_of(source, following[0], f"{line}\n")
+        return Change(Splice(at, at, f"{gap}{line}\n"), Order.AFTER)
+    gap = "\n" if _section(run[0]) != place[0] else ""
+    return _ahead_of(source, run[0], f"{line}\n{gap}")
+
+
+def _ahead_of(source: Source, statement: ast.stmt, text: str) -> Change:
+    at = source.line_start(source.line_of(source.span(statement)[0]))
+    return Change(Splice(at, at, text), Order.BEFORE)
+
+
+def _first_import(source: Source, line: str, skipped: int) -> Change:
+    """A file's first import: behind its docstring, or before its first statement."""
+    body = source.tree.body
+    if skipped:
+        at = source.line_start(source.line_of(source.span(body[0])[1] - 1) + 1)
+        return Change(Splice(at, at, f"\n{line}\n"), Order.AFTER)
+    if not body:
+        at = len(source.text)
+        ended = not source.lines or source.lines[-1][-1] in "\r\n"
+        return Change(Splice(at, at, f"{line}\n" if ended else f"\n{line}\n"), Order.AFTER)
+    return _ahead_of(source, body[0], f"{line}\n\n")

@@ -1,0 +1,136 @@
+"""What one edit wants to do to one text, before anything is changed."""
+
+import ast
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import Literal
+
+from carry.edits.model import Edit
+from carry.edits.scopes import Definition, Site, definitions, sites
+from carry.edits.source import Source, Splice
+
+State = Literal["applies", "already applied", "mismatch", "refused"]
+
+
+class Order(IntEnum):
+    """Which text comes first where several are inserted at one offset."""
+
+    AFTER = 0
+    START = 1
+    BEFORE = 2
+    WITHIN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One splice of an edit.
+
+    Attributes:
+        splice: The splice.
+        order: Which comes first among insertions at one offset.
+        depth: Columns of indentation; of two insertions after a statement the deeper comes first.
+    """
+
+    splice: Splice
+    order: Order = Order.WITHIN
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Elements that an edit adds to a bracketed list.
+
+    Attributes:
+        at: Offset of the opening bracket.
+        end: Offset of the closing bracket.
+        elements: Texts of the new elements.
+        region: Offsets of the logical line around it, where that may be laid out again.
+        in_signature: Whether it is a definition's parameter list, which needs a ``*``.
+    """
+
+    at: int
+    end: int
+    elements: tuple[str, ...]
+    region: tuple[int, int] | None
+    in_signature: bool
+
+
+@dataclass(slots=True)
+class Plan:
+    """What one edit found and wants to do.
+
+    Attributes:
+        standing: How often its result stands already.
+        pending: How often it can be made.
+        changes: Splices, for the pending ones.
+        additions: Elements for bracketed lists, for the pending ones.
+        reasons: Why some match cannot be edited.
+        near: The nearest candidates, for a message.
+    """
+
+    standing: int = 0
+    pending: int = 0
+    changes: list[Change] = field(default_factory=list)
+    additions: list[Addition] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    near: list[str] = field(default_factory=list)
+
+
+class Text:
+    """A source with the look-ups that edits share; made once a layer.
+
+    Args:
+        source: The parsed file.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._sites: dict[str, list[Site]] = {}
+
+    @cached_property
+    def definitions(self) -> dict[str, list[Definition]]:
+        """Definitions by qualified name."""
+        return definitions(self.source.tree)
+
+    def sites(self, scope: str) -> list[Site]:
+        """The statements of a scope: all inside a definition, or those outside every definition."""
+        if scope not in self._sites:
+            if scope:
+                found = [
+                    site
+                    for node in self.definitions.get(scope, [])
+                    for site in sites(node, inside_definitions=True)
+                ]
+            else:
+                found = list(sites(self.source.tree, inside_definitions=False))
+            self._sites[scope] = found
+        return self._sites[scope]
+
+    def where(self, node: ast.AST) -> str:
+        """Where a node stands, for a message."""
+        return f"line {getattr(node, 'lineno', 1)}"
+
+
+@dataclass(frozen=True, slots=True)
+class EditResult:
+    """What became of one edit.
+
+    Attributes:
+        edit: The edit.
+        found: How often it matched, where it can be made and where its result stands.
+        wanted: How often it must match.
+        state: ``applies``, ``already applied``, ``mismatch`` or ``refused``.
+        detail: What to know about a mismatch or a refusal; empty otherwise.
+    """
+
+    edit: Edit
+    found: int
+    wanted: int
+    state: State
+    detail: str
+
+    @property
+    def failed(self) -> bool:
+        """Whether the edit keeps its file set from being applied."""
+        return self.state in ("mismatch", "refused")

@@ -1,0 +1,315 @@
+"""Inserts, replaces and removes whole statements."""
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from carry.edits.fragments import parse_statements
+from carry.edits.layout import lay_out_statements
+from carry.edits.model import Edit, EditStatement, InsertAtStart
+from carry.edits.planning import Change, Order, Plan, Text
+from carry.edits.scopes import (
+    Site,
+    assigned,
+    calls,
+    docstring_of,
+    dotted,
+    is_named,
+    same,
+)
+from carry.edits.source import Source, Splice
+
+
+def plan_statement(
+    edit: Edit, operation: EditStatement, text: Text, inserted: frozenset[int]
+) -> Plan:
+    """Plans an insertion before or after, a replacement or a removal.
+
+    Args:
+        edit: The edit.
+        operation: Its operation.
+        text: The text it acts on.
+        inserted: Ids of the statements that edits of this commit or a later one put there; they are no
+            candidates.
+
+    Returns:
+        The plan.
+    """
+    plan = Plan()
+    wanted = parse_statements(operation.text) if operation.text else []
+    scope = text.sites(edit.scope)
+    if operation.action == "replace":
+        plan.standing = sum(1 for site in scope if _starts_run(site, wanted))
+    for site, refusal in _candidates(operation, scope):
+        if id(site.statement) in inserted:
+            continue
+        beside = operation.action in ("before", "after")
+        if beside and _run_beside(site, wanted, operation, inserted):
+            plan.standing += 1
+            continue
+        plan.pending += 1
+        refusal = refusal or shared_line(text.source, site)
+        if not refusal and operation.action in ("replace", "remove"):
+            refusal = _irreplaceable(site, operation)
+        if refusal:
+            plan.reasons.append(f"{text.where(site.statement)}: {refusal}")
+        else:
+            plan.changes.append(_change(text.source, site, operation))
+    return plan
+
+
+def plan_at_start(
+    edit: Edit, operation: InsertAtStart, text: Text, inserted: frozenset[int]
+) -> Plan:
+    """Plans an insertion at the start of a body, after its docstring.
+
+    Args:
+        edit: The edit.
+        operation: Its operation.
+        text: The text it acts on.
+        inserted: Ids of the statements that edits of this commit or a later one put there.
+
+    Returns:
+        The plan.
+    """
+    plan = Plan()
+    wanted = parse_statements(operation.text)
+    source = text.source
+    for node in text.definitions.get(edit.scope, []):
+        skipped = 1 if docstring_of(node) else 0
+        if _stands_at_start(node.body, skipped, wanted, inserted):
+            plan.standing += 1
+            continue
+        plan.pending += 1
+        site = Site(node.body[0], node.body, 0, node)
+        refusal = shared_line(source, site)
+        if refusal:
+            plan.reasons.append(f"{text.where(node)}: {refusal}")
+            continue
+        indent = source.indentation(node.body[0].lineno - 1)
+        laid_out = lay_out_statements(operation.text, indent, source.indent_unit)
+        if skipped:
+            plan.changes.append(_insert_after(source, site, laid_out, Order.START))
+        else:
+            line = source.line_of(source.span(node.body[0])[0])
+            while line > 0 and _is_comment_or_blank(source, line - 1):
+                line -= 1
+            start = source.line_start(line)
+            plan.changes.append(
+                Change(Splice(start, start, f"{laid_out}\n"), Order.START, len(indent))
+            )
+    return plan
+
+
+def inserted_statements(edits: Sequence[Edit], text: Text) -> frozenset[int]:
+    """Ids of the statements in a text that edits put there.
+
+    Args:
+        edits: Edits of any kind.
+        text: The text.
+
+    Returns:
+        Ids of statement nodes, with those of the statements inside them. A statement that only looks
+        like an inserted one, away from where the edit inserts, is none.
+    """
+    runs = [(edit, run) for edit in edits for run in _runs(edit, text)]
+    loose = frozenset(number for _, run in runs for number in _ids(run))
+    return frozenset(
+        number
+        for edit, run in runs
+        if _is_in_place(edit, run, text, loose)
+        for number in _ids(run)
+    )
+
+
+def _runs(edit: Edit, text: Text) -> list[list[ast.stmt]]:
+    operation = edit.operation
+    if not isinstance(operation, (InsertAtStart, EditStatement)) or not operation.text:
+        return []
+    wanted = parse_statements(operation.text)
+    return [
+        site.block[site.index : site.index + len(wanted)]
+        for site in text.sites(edit.scope)
+        if _starts_run(site, wanted)
+    ]
+
+
+def _is_in_place(
+    edit: Edit, run: Sequence[ast.stmt], text: Text, loose: frozenset[int]
+) -> bool:
+    operation = edit.operation
+    if isinstance(operation, InsertAtStart):
+        return any(
+            statement is run[0]
+            for node in text.definitions[edit.scope]
+            for statement in node.body
+        )
+    assert isinstance(operation, EditStatement)
+    return operation.action == "replace" or any(
+        _run_beside(site, list(run), operation, loose) is run[0]
+        for site, _ in _candidates(operation, text.sites(edit.scope))
+        if id(site.statement) not in _ids(run)
+    )
+
+
+def shared_line(source: Source, site: Site) -> str:
+    """Why nothing can be put before or after a statement; empty where something can.
+
+    Args:
+        source: The file.
+        site: The statement.
+
+    Returns:
+        The reason.
+    """
+    start, end = source.span(site.statement)
+    line = source.line_of(start)
+    before = source.text[source.line_start(line) : start]
+    if site.is_elif and source.text.startswith("elif", start):
+        return "it is an elif; nothing can stand before or after it by itself"
+    if before.strip(" \t\f"):
+        return "it shares its line with another statement (a one-line compound statement or a `;`)"
+    above = source.content(line - 1) if line else ""
+    if above.endswith("\\") and "#" not in above:
+        return "it goes on a line that a backslash continues"
+    rest = source.content(source.line_of(end - 1))[
+        end - source.line_start(source.line_of(end - 1)) :
+    ]
+    if rest.strip() and not rest.lstrip().startswith("#"):
+        return "it shares its line with another statement (a `;`)"
+    return ""
+
+
+def _candidates(operation: EditStatement, scope: Iterable[Site]) -> Iterable[tuple[Site, str]]:
+    """The statements an operation names, each with a reason why it cannot be edited, if there is one."""
+    for site in scope:
+        match operation.anchor:
+            case "return":
+                if isinstance(site.statement, ast.Return):
+                    yield site, ""
+            case "assign":
+                if operation.name in assigned(site.statement):
+                    yield site, ""
+            case "call":
+                found = [
+                    call for call in calls(site) if is_named(call.call.func, operation.name)
+                ]
+                if found:
+                    inner = all(
+                        isinstance(call.part, (ast.ExceptHandler, ast.match_case))
+                        for call in found
+                    )
+                    yield site, "the call stands in an `except` or `case` line" if inner else ""
+
+
+def _run_at(block: Sequence[ast.stmt], index: int, wanted: Sequence[ast.stmt]) -> bool:
+    run = block[index : index + len(wanted)]
+    return len(run) == len(wanted) and all(
+        same(one, other) for one, other in zip(run, wanted, strict=True)
+    )
+
+
+def _starts_run(site: Site, wanted: Sequence[ast.stmt]) -> bool:
+    return _run_at(site.block, site.index, wanted)
+
+
+def _run_beside(
+    site: Site, wanted: Sequence[ast.stmt], operation: EditStatement, inserted: frozenset[int]
+) -> ast.stmt | None:
+    """First of the wanted statements where they stand at a statement, with only inserted ones between."""
+    size = len(wanted)
+    if operation.action == "before":
+        for index in range(site.index - size, -1, -1):
+            if _run_at(site.block, index, wanted):
+                return site.block[index]
+            if id(site.block[index + size - 1]) not in inserted:
+                break
+    else:
+        for index in range(site.index + 1, len(site.block) - size + 1):
+            if _run_at(site.block, index, wanted):
+                return site.block[index]
+            if id(site.block[index]) not in inserted:
+                break
+    return None
+
+
+def _stands_at_start(
+    body: Sequence[ast.stmt], index: int, wanted: Sequence[ast.stmt], inserted: frozenset[int]
+) -> bool:
+    while index + len(wanted) <= len(body):
+        if _run_at(body, index, wanted):
+            return True
+        if id(body[index]) not in inserted:
+            return False
+        index += 1
+    return False
+
+
+def _irreplaceable(site: Site, operation: EditStatement) -> str:
+    if hasattr(site.statement, "body"):
+        return "it is a compound statement; its whole body would go with it"
+    if operation.action == "remove" and len(site.block) == 1:
+        return "it is the only statement of its block"
+    return ""
+
+
+def _change(source: Source, site: Site, operation: EditStatement) -> Change:
+    start, end = source.span(site.statement)
+    line, last = source.line_of(start), source.line_of(end - 1)
+    indent = source.indentation(line)
+    if operation.action == "remove":
+        # The comment on the statement's line goes with it.
+        return Change(Splice(source.line_start(line), source.line_start(last + 1), ""))
+    laid_out = lay_out_statements(operation.text, indent, source.indent_unit)
+    match operation.action:
+        case "replace":
+            return Change(Splice(start, end, laid_out[len(indent) :]))
+        case "after":
+            return _insert_after(source, site, laid_out, Order.AFTER)
+        case _:
+            previous = site.block[site.index - 1].end_lineno if site.index else 0
+            while line > (previous or 0) and _is_comment_at(source, line - 1, indent):
+                line -= 1
+            at = source.line_start(line)
+            return Change(Splice(at, at, f"{laid_out}\n"), Order.BEFORE, len(indent))
+
+
+def _insert_after(source: Source, site: Site, laid_out: str, order: Order) -> Change:
+    end = source.span(site.statement)[1]
+    last = source.line_of(end - 1)
+    indent = source.indentation(site.statement.lineno - 1)
+    at = source.line_start(last + 1)
+    if source.content(last) == source.lines[last]:
+        # The file ends without a line ending, and keeps doing so.
+        return Change(Splice(at, at, f"\n{laid_out}"), order, len(indent))
+    return Change(Splice(at, at, f"{laid_out}\n"), order, len(indent))
+
+
+def _is_comment_at(source: Source, line: int, indent: str) -> bool:
+    return source.indentation(line) == indent and source.content(line).lstrip().startswith("#")
+
+
+def _is_comment_or_blank(source: Source, line: int) -> bool:
+    content = source.content(line).strip()
+    return not content or content.startswith("#")
+
+
+def _ids(statements: Iterable[ast.stmt]) -> set[int]:
+    return {
+        id(node)
+        for statement in statements
+        for node in ast.walk(statement)
+        if isinstance(node, ast.stmt)
+    }
+
+
+def names_near(operation: EditStatement, scope: Iterable[Site]) -> list[str]:
+    """What an operation might have meant: the calls or assigned names in scope."""
+    names: dict[str, None] = {}
+    for site in scope:
+        if operation.anchor == "assign":
+            names |= dict.fromkeys(assigned(site.statement))
+        elif operation.anchor == "call":
+            names |= {dotted(call.call.func): None for call in calls(site)}
+    return list(names)
+
+

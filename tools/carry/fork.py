@@ -1,0 +1,86 @@
+"""The fork built from releases: each release is one commit on its main."""
+
+from pathlib import Path
+
+from carry.bases import Base
+from stack.errors import Refusal
+from stack.refs import Update, branch_ref, busy_branches, move
+from stack.repository import GitFailure, Repository, Sha
+
+MAIN = "main"
+
+_TRAILER = "Release"
+
+
+def open_fork(path: Path) -> Repository:
+    """Open the fork at ``path``, or create an empty one there.
+
+    A fork that is created gets an identity of its own where git knows none, since every commit
+    needs one and a fresh machine has none.
+
+    Raises:
+        Refusal: Something else stands there.
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        return Repository.open(path)
+    path.mkdir(parents=True, exist_ok=True)
+    repository = Repository.create(path, MAIN)
+    try:
+        repository.run("var", "GIT_COMMITTER_IDENT")
+    except GitFailure:
+        repository.run("config", "user.name", "Megatron series")
+        repository.run("config", "user.email", "series@localhost")
+    return repository
+
+
+def import_release(repository: Repository, base: Base, version: str) -> Sha | None:
+    """Put a release on main as one commit.
+
+    Args:
+        repository: The fork.
+        base: The release's files.
+        version: Its version.
+
+    Returns:
+        The new commit, or None if main has that release already.
+
+    Raises:
+        Refusal: Main is checked out with changes of somebody's.
+    """
+    main = repository.resolve(branch_ref(MAIN))
+    if main is not None and version in imported_releases(repository, main):
+        return None
+    files = repository.write_files({path: base.read(path) or b"" for path in base.paths()})
+    tree = repository.change_tree(None, files)
+    message = f"Import {base.name}\n\n{_TRAILER}: {version}"
+    parents = [] if main is None else [main]
+    commit = repository.commit_tree(tree, parents, message)
+    _advance(repository, main, commit, base.name)
+    return commit
+
+
+def imported_releases(repository: Repository, main: Sha) -> tuple[str, ...]:
+    """The releases that main holds, newest first."""
+    form = f"--format=%(trailers:key={_TRAILER},valueonly)"
+    answer = repository.run("log", "--first-parent", form, main, "--")
+    return tuple(line for line in answer.text.split("\n") if line)
+
+
+def _advance(repository: Repository, main: Sha | None, commit: Sha, name: str) -> None:
+    held = busy_branches(repository).get(branch_ref(MAIN))
+    if held is None:
+        move(repository, [Update(branch_ref(MAIN), main, commit)], f"carry: import {name}")
+        return
+    if main is None:
+        # An empty repository: main is checked out but has no commit and no files yet.
+        repository.run("reset", "--hard", "--quiet", commit)
+        return
+    if not held.endswith(f" {repository.directory}"):
+        raise Refusal(f"main {held}; switch it to another branch there (git switch --detach)")
+    answer = repository.run("merge", "--ff-only", "--quiet", commit, accept=(0, 1, 128))
+    if answer.status:
+        raise Refusal(
+            f"{repository.directory}: main is checked out with local changes; commit or stash "
+            f"them: "
+            f"{' '.join(answer.stderr.split())}"
+        )

@@ -1,0 +1,12 @@
+"""Runs the tool as ``python -m merge_series`` and as ``python tools/merge_series``."""
+
+import sys
+from pathlib import Path
+
+if not __package__:
+    # Run by its folder: that folder is on the path; its parent, which holds the package, is not.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from merge_series.cli import main
+
+main()

@@ -1,0 +1,227 @@
+"""The command line of ``merge_series``.
+
+Exit codes: 0 done; 1 failed; 2 usage; 3 a merge waits for a person; 4 verify found something;
+5 another operation is in progress; 130 interrupted.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from carry.carried import Carrier
+from merge_series import report
+from merge_series.inspect import BranchStatus, statuses, verify
+from merge_series.operations import Operations
+from merge_series.plan import resolve_main
+from merge_series.sync import Synced, Syncer, abort_sync, count_commits, dry_run
+from stack.console import people, print_json, run
+from stack.errors import ExitCode
+from stack.refs import heads
+from stack.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command works."""
+
+    repo: Path
+    series: Path
+    main: str
+
+    @contextmanager
+    def open(self) -> Iterator[tuple[Repository, Carrier]]:
+        """The repository and the series."""
+        carrier = Carrier.open(self.series)
+        with Repository.open(self.repo) as repository:
+            yield repository, carrier
+
+
+def _json_option[**P, R](command: Callable[P, R]) -> Callable[P, R]:
+    return click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")(
+        command
+    )
+
+
+@click.group(
+    epilog="Exit codes: 0 done, 1 failed, 2 usage, 3 a merge waits for a person, "
+    "4 verify found something, 5 another operation is in progress, 130 interrupted."
+)
+@click.option(
+    "--repo",
+    type=click.Path(path_type=Path),
+    default=Path("build/fork"),
+    show_default=True,
+    help="The repository that holds the branches.",
+)
+@click.option(
+    "--series",
+    type=click.Path(path_type=Path),
+    default=Path("SERIES.md"),
+    show_default=True,
+    help="The file that declares the stack.",
+)
+@click.option(
+    "--main",
+    default="main",
+    show_default=True,
+    help="The upstream branch; for a clone of Megatron-LM, say upstream/main.",
+)
+@click.pass_context
+def merge_series(context: click.Context, repo: Path, series: Path, main: str) -> None:
+    """Keep a stack of dependent pull requests in step with main, by merge commits alone.
+
+    Every commit that a branch had before a sync it has after it, so review links stay valid.
+    """
+    context.obj = Place(repo, series, main)
+
+
+@merge_series.command("sync")
+@click.option(
+    "--dry-run", "mode", flag_value="dry-run", help="Say what would be merged; change nothing."
+)
+@click.option(
+    "--continue", "mode", flag_value="continue", help="Go on after a person settled a merge."
+)
+@click.option(
+    "--abort", "mode", flag_value="abort", help="Drop a sync that waits; no branch has moved."
+)
+@_json_option
+@click.pass_obj
+def sync_command(place: Place, mode: str | None, *, as_json: bool) -> ExitCode:
+    """Bring main and every dependency into every branch."""
+    carrier = Carrier.open(place.series)
+    if mode == "dry-run":
+        return _show(dry_run(place.repo, carrier, place.main, people.print), None, as_json=as_json)
+    with Repository.open(place.repo) as repository:
+        operations = Operations(repository)
+        with operations.lock():
+            found = operations.repair()
+            if found:
+                people.print(f"Repaired: {found}.")
+            if mode == "abort":
+                dropped = abort_sync(operations)
+                people.print(f"Dropped the sync that waited at {dropped.branch}; no branch moved.")
+                return ExitCode.DONE
+            syncer = Syncer(repository, carrier, operations, people.print)
+            result = syncer.continue_sync() if mode == "continue" else syncer.sync(place.main)
+            return _show(result, operations.worktree, as_json=as_json)
+
+
+@merge_series.command("status")
+@_json_option
+@click.pass_obj
+def status_command(place: Place, *, as_json: bool) -> None:
+    """Say where every branch stands."""
+    with place.open() as (repository, carrier):
+        main = resolve_main(repository, place.main)
+        rows = statuses(repository, carrier, main)
+        waiting = Operations(repository).stopped()
+    if as_json:
+        print_json({"main": main, "branches": [_status_json(row) for row in rows]})
+        return
+    people.print(f"{place.main} is at {main[:12]}")
+    people.print(report.status_table(rows))
+    if waiting is not None:
+        people.print(f"A sync waits for a person at {waiting.pending.branch}.")
+
+
+@merge_series.command("graph")
+@_json_option
+@click.pass_obj
+def graph_command(place: Place, *, as_json: bool) -> None:
+    """Draw the stack."""
+    with place.open() as (repository, carrier):
+        rows = statuses(repository, carrier, resolve_main(repository, place.main))
+    if as_json:
+        edges = {pr.name: [f"#{n}" for n in pr.depends_on] or ["main"] for pr in carrier.series}
+        print_json(edges)
+        return
+    people.print(report.stack_tree(carrier, rows, place.main))
+
+
+@merge_series.command("verify")
+@_json_option
+@click.pass_obj
+def verify_command(place: Place, *, as_json: bool) -> ExitCode:
+    """Check that nothing was lost and that every branch is what it says."""
+    with place.open() as (repository, carrier):
+        main = resolve_main(repository, place.main)
+        checks = verify(repository, carrier, Operations(repository), main)
+    faults = [check for check in checks if check.found]
+    if as_json:
+        print_json([asdict(check) for check in checks])
+    else:
+        people.print(report.check_table(checks))
+        people.print(f"{len(checks)} checks, {len(faults)} found something.")
+    return ExitCode.FOUND if faults else ExitCode.DONE
+
+
+@merge_series.command("log")
+@_json_option
+@click.pass_obj
+def log_command(place: Place, *, as_json: bool) -> None:
+    """Show every sync made in this repository: what was merged and how each file was settled."""
+    with place.open() as (repository, carrier):
+        done = Operations(repository).done()
+        now = heads(repository, [pull_request.branch for pull_request in carrier.series])
+        first = {b: head for sync in reversed(done) for b, head in sync.old.items()}
+        here = {b: head for b, head in first.items() if b in now}
+        counts = count_commits(repository, done[0].main, here, now) if done else (0, 0)
+    if as_json:
+        print_json([asdict(sync) for sync in done])
+        return
+    people.print(report.merge_table([record for sync in done for record in sync.merged]))
+    _say_reachable(*counts)
+
+
+def _say_reachable(before: int, lost: int) -> None:
+    people.print(
+        f"{before} commits stood on the branches before; {before - lost} of them are reachable now."
+    )
+
+
+def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
+    pending = result.pending
+    if as_json:
+        print_json(asdict(result))
+    elif result.merged:
+        people.print(report.merge_table(result.merged))
+    if pending is None:
+        if not result.merged:
+            people.print("Every branch is up to date; nothing was changed.")
+        _say_reachable(result.commits_before, result.commits_lost)
+        return ExitCode.DONE
+    people.print(f"{pending.branch}: merging {pending.source} needs a person for:")
+    for path, why in pending.unsettled.items():
+        people.print(f"  {path}: {why}")
+    if worktree is None:
+        people.print("Nothing was changed: this was a dry run.")
+    else:
+        people.print(
+            f"The merge waits in {worktree}\nSettle it there, git add or commit, then run "
+            "merge_series sync --continue (or --abort). No branch has moved.",
+            soft_wrap=True,
+        )
+    return ExitCode.WAITING
+
+
+def _status_json(row: BranchStatus) -> dict[str, Any]:
+    return {
+        "pr": row.pull_request.number,
+        "branch": row.pull_request.branch,
+        "state": row.pull_request.state,
+        "head": row.head,
+        "ahead": row.ahead,
+        "behind": row.behind,
+        "lacks": [pull_request.number for pull_request in row.lacks],
+        "summary": row.summary,
+    }
+
+
+def main() -> NoReturn:
+    """Run the command line."""
+    run(merge_series, prog_name="merge_series")

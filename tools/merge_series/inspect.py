@@ -1,0 +1,203 @@
+"""Where each branch stands: behind main, lacking a dependency, true to its edits."""
+
+import re
+from dataclasses import dataclass
+
+from carry.build import Builder
+from carry.carried import Carrier
+from carry.generated import ReadScanner
+from merge_series.merger import REFRESH_SUBJECT
+from merge_series.operations import Operations
+from merge_series.plan import sources, synced_pull_requests
+from merge_series.resolve import main_below
+from process_groups.allowlist import ALLOWLIST_PATH
+from stack.errors import Refusal
+from stack.model import PullRequest
+from stack.refs import heads
+from stack.repository import Repository, Sha
+
+_MARKER = re.compile(rb"^(<{7}|>{7})( |$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchStatus:
+    """One branch.
+
+    Attributes:
+        pull_request: Its PR.
+        head: Its head; None if there is no such branch.
+        behind: Commits of main it lacks.
+        ahead: Its commits that main lacks.
+        lacks: Dependencies whose heads it does not contain.
+    """
+
+    pull_request: PullRequest
+    head: Sha | None
+    behind: int
+    ahead: int
+    lacks: tuple[PullRequest, ...]
+
+    @property
+    def summary(self) -> str:
+        """What a sync would find: ``up to date``, or what is missing."""
+        if self.pull_request.state not in {"open", "draft"}:
+            return self.pull_request.state
+        if self.head is None:
+            return "no branch"
+        missing = [f"{self.behind} behind main"] if self.behind else []
+        missing += [f"lacks {pr.name}" for pr in self.lacks]
+        return ", ".join(missing) or "up to date"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that ``verify`` looked at on a branch.
+
+    Attributes:
+        branch: The branch.
+        name: What was checked.
+        found: What is wrong; empty if nothing is.
+        note: Why it was not checked, where it does not apply; else empty.
+    """
+
+    branch: str
+    name: str
+    found: str
+    note: str = ""
+
+
+def statuses(repository: Repository, carrier: Carrier, main: Sha) -> tuple[BranchStatus, ...]:
+    """Where every branch of the series stands against ``main``."""
+    found = heads(repository, [pull_request.branch for pull_request in carrier.series])
+    result = []
+    for pull_request in carrier.series:
+        head = found.get(pull_request.branch)
+        if head is None:
+            result.append(BranchStatus(pull_request, None, 0, 0, ()))
+            continue
+        lacks = tuple(
+            source
+            for source in sources(carrier, pull_request)
+            if source.branch in found and not repository.is_ancestor(found[source.branch], head)
+        )
+        counts = repository.run("rev-list", "--left-right", "--count", f"{main}...{head}", "--")
+        behind, ahead = (int(number) for number in counts.text.split())
+        result.append(BranchStatus(pull_request, head, behind, ahead, lacks))
+    return tuple(result)
+
+
+def verify(
+    repository: Repository, carrier: Carrier, operations: Operations, main: Sha
+) -> tuple[Check, ...]:
+    """Check every branch of the series.
+
+    Args:
+        repository: The fork.
+        carrier: The series and its edits.
+        operations: What is kept of earlier syncs.
+        main: The commit of main.
+
+    Returns:
+        Every check made, in the order of the branches.
+    """
+    scanner = ReadScanner(repository)
+    checks: list[Check] = []
+    found = heads(repository, [pull_request.branch for pull_request in carrier.series])
+    for pull_request in synced_pull_requests(carrier):
+        branch = pull_request.branch
+        head = found.get(branch)
+        if head is None:
+            checks.append(Check(branch, "branch", "there is no such branch"))
+            continue
+        try:
+            base = main_below(repository, head, main)
+        except Refusal as refusal:
+            checks.append(Check(branch, "history", str(refusal)))
+            continue
+        checks += [
+            Check(branch, "old heads reachable", _lost_heads(repository, operations, branch, head)),
+            Check(
+                branch,
+                "dependencies contained",
+                _missing(repository, carrier, pull_request, found, head),
+            ),
+            Check(branch, "no conflict markers", _markers(repository, base, head)),
+            _allowlist(repository, scanner, branch, head),
+            _carried(repository, carrier, scanner, pull_request, base, head),
+        ]
+    return tuple(checks)
+
+
+def _lost_heads(repository: Repository, operations: Operations, branch: str, head: Sha) -> str:
+    old = {
+        sha
+        for done in operations.done()
+        for side in (done.old, done.new)
+        for b, sha in side.items()
+        if b == branch
+    }
+    lost = [sha[:12] for sha in sorted(old) if not repository.is_ancestor(sha, head)]
+    return f"no longer contains its earlier heads {', '.join(lost)}" if lost else ""
+
+
+def _missing(
+    repository: Repository,
+    carrier: Carrier,
+    pull_request: PullRequest,
+    found: dict[str, Sha],
+    head: Sha,
+) -> str:
+    missing = [
+        f"{source.name} at {found[source.branch][:12]}"
+        for source in sources(carrier, pull_request)
+        if source.branch in found and not repository.is_ancestor(found[source.branch], head)
+    ]
+    return f"does not contain {', '.join(missing)}" if missing else ""
+
+
+def _markers(repository: Repository, base: Sha, head: Sha) -> str:
+    below = repository.entries(base)
+    marked = [
+        path
+        for path, entry in repository.entries(head).items()
+        if entry != below.get(path)
+        and entry.mode != "160000"
+        and _MARKER.search(repository.read_blob(entry.oid))
+    ]
+    return f"conflict markers in {', '.join(marked)}" if marked else ""
+
+
+def _allowlist(repository: Repository, scanner: ReadScanner, branch: str, head: Sha) -> Check:
+    name = "allowlist true"
+    if repository.entry(head, ALLOWLIST_PATH) is None:
+        return Check(branch, name, "", "no allowlist on this branch")
+    found, allowed = scanner.scan(head), scanner.allowed(head)
+    new, gone = (found - allowed).total(), (allowed - found).total()
+    wrong = f"{new} reads not listed, {gone} listed but gone" if new or gone else ""
+    return Check(branch, name, wrong)
+
+
+def _carried(  # noqa: PLR0913, PLR0917 - what a carried tree is made of
+    repository: Repository,
+    carrier: Carrier,
+    scanner: ReadScanner,
+    pull_request: PullRequest,
+    base: Sha,
+    head: Sha,
+) -> Check:
+    """Whether the branch's tree is its edits applied to its main."""
+    name = "tree is the carried tree"
+    holds = carrier.series.closure(pull_request)
+    declared = {commit.subject for pr in holds for commit in pr.commits} | {REFRESH_SUBJECT}
+    answer = repository.run("log", "--no-merges", "--format=%h %s", head, f"^{base}", "--")
+    by_hand = [line for line in answer.text.splitlines() if line.partition(" ")[2] not in declared]
+    if by_hand or not all(pr.commits for pr in holds):
+        return Check(pull_request.branch, name, "", "holds commits written by hand")
+    try:
+        tree = Builder(repository, carrier, scanner).carried_tree(base, holds)
+    except Refusal as refusal:
+        return Check(pull_request.branch, name, str(refusal))
+    answer = repository.run("diff-tree", "-r", "-z", "--name-only", tree, head)
+    differing = [path for path in answer.text.split("\0") if path]
+    wrong = f"differs from the edits applied to main in {', '.join(differing)}" if differing else ""
+    return Check(pull_request.branch, name, wrong)

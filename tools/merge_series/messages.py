@@ -1,0 +1,40 @@
+"""The message of a merge commit: what conflicted, how it was settled, what the allowlist became."""
+
+from collections.abc import Sequence
+
+from merge_series.records import AllowlistChange, SettledFile
+from stack.model import PullRequest
+
+
+def subject(pull_request: PullRequest, source: PullRequest | None) -> str:
+    """First line of the message of a merge of ``source`` (None: main) into a PR's branch."""
+    if source is None:
+        return f"Merge main into {pull_request.branch}"
+    return f"Merge {source.brings} from {source.name}"
+
+
+def body(settled: Sequence[SettledFile], allowlist: AllowlistChange | None) -> str:
+    """The rest of the message, without trailers."""
+    conflicted = [file for file in settled if file.conflicted]
+    parts = []
+    if conflicted:
+        lines = [f"- {file.path}: {file.how}" for file in conflicted]
+        parts.append("Conflicted, and how each was settled:\n" + "\n".join(lines))
+    else:
+        parts.append("No file conflicted.")
+    stale = [file for file in settled if not file.conflicted]
+    if stale:
+        lines = [f"- {file.path}: {file.how}" for file in stale]
+        parts.append("Merged cleanly, but made again:\n" + "\n".join(lines))
+    if allowlist is not None:
+        parts.append(_allowlist(allowlist))
+    return "\n\n".join(parts)
+
+
+def _allowlist(change: AllowlistChange) -> str:
+    reads = f"{change.after} read{'s' * (change.after != 1)}"
+    counts = f"The allowlist holds {reads}, {change.before} before; {change.gone} gone"
+    if not change.added:
+        return f"{counts}, none added."
+    lines = "\n".join(f"- {read}" for read in change.added)
+    return f"{counts}. Added by what was merged:\n{lines}"

@@ -1,0 +1,85 @@
+"""What a sync has to do, and whether it may begin."""
+
+from carry.carried import Carrier
+from stack.errors import Refusal
+from stack.model import PullRequest
+from stack.refs import heads, refuse_busy
+from stack.repository import Repository, Sha
+
+
+def synced_pull_requests(carrier: Carrier) -> tuple[PullRequest, ...]:
+    """The PRs whose branches a sync moves: all but those that landed or were superseded."""
+    return tuple(pr for pr in carrier.series if pr.state in {"open", "draft"})
+
+
+def sources(carrier: Carrier, pull_request: PullRequest) -> tuple[PullRequest, ...]:
+    """The PRs that a sync merges into a PR's branch before main, in declared order."""
+    synced = synced_pull_requests(carrier)
+    return tuple(pr for pr in carrier.series.dependencies(pull_request) if pr in synced)
+
+
+def resolve_main(repository: Repository, name: str) -> Sha:
+    """The commit that main is at.
+
+    Raises:
+        Refusal: There is no such revision.
+    """
+    main = repository.resolve(name)
+    if main is None:
+        raise Refusal(
+            f"{repository.directory}: no commit is named {name!r}; name main with --main "
+            "(for a clone of Megatron-LM: --main upstream/main)"
+        )
+    return main
+
+
+def branch_heads(repository: Repository, pull_requests: tuple[PullRequest, ...]) -> dict[str, Sha]:
+    """The heads of all branches.
+
+    Raises:
+        Refusal: A branch does not exist.
+    """
+    found = heads(repository, [pull_request.branch for pull_request in pull_requests])
+    for pull_request in pull_requests:
+        if pull_request.branch not in found:
+            raise Refusal(
+                f"{repository.directory}: {pull_request.name} has no branch {pull_request.branch} "
+                "here; build it (carry build) or fetch it"
+            )
+    return found
+
+
+def moving_branches(
+    repository: Repository, carrier: Carrier, main: Sha, old: dict[str, Sha]
+) -> dict[str, Sha]:
+    """The branches that a sync will move: those that lack main, or follow one that moves."""
+    moving: dict[str, Sha] = {}
+    for pull_request in synced_pull_requests(carrier):
+        head = old[pull_request.branch]
+        behind = any(
+            source.branch in moving or not repository.is_ancestor(old[source.branch], head)
+            for source in sources(carrier, pull_request)
+        )
+        if behind or not repository.is_ancestor(main, head):
+            moving[pull_request.branch] = head
+    return moving
+
+
+def ready(repository: Repository, carrier: Carrier, main: Sha) -> dict[str, Sha]:
+    """Check everything that can be checked before the first object is written.
+
+    Returns:
+        The heads of all branches that are synced.
+
+    Raises:
+        Refusal: The clone is shallow, a branch is missing, or one that would move is checked out.
+    """
+    if repository.is_shallow:
+        raise Refusal(
+            f"{repository.directory}: a shallow clone lacks the history that merges need; "
+            "run git fetch --unshallow first"
+        )
+    pull_requests = synced_pull_requests(carrier)
+    old = branch_heads(repository, pull_requests)
+    refuse_busy(repository, moving_branches(repository, carrier, main, old))
+    return old

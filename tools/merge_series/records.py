@@ -1,0 +1,82 @@
+"""What a sync did, in a form that is printed, kept and read again."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from stack.repository import Sha
+
+
+@dataclass(frozen=True, slots=True)
+class SettledFile:
+    """A file that conflicted, or a generated one that was made again.
+
+    Attributes:
+        path: Path in the tree.
+        how: How it was settled, as a phrase: ``the edits of #8045 applied to main's text``.
+        conflicted: Whether git left a conflict; a generated file may also be stale without.
+    """
+
+    path: str
+    how: str
+    conflicted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AllowlistChange:
+    """What a merge did to the allowlist.
+
+    Attributes:
+        before: Reads the branch allowed before.
+        after: Reads it allows now.
+        added: New reads that the merged side brought, one text each.
+        gone: How many reads there are no more.
+    """
+
+    before: int
+    after: int
+    added: tuple[str, ...]
+    gone: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRecord:
+    """One merge commit of a sync.
+
+    Attributes:
+        branch: The branch it is on.
+        source: ``main``, or the PR merged, such as ``#6258``.
+        ours: Head of the branch before.
+        theirs: The commit merged in.
+        commit: The merge commit; the branch's new head.
+        subject: First line of its message.
+        settled: Files that git alone did not settle.
+        allowlist: What became of the allowlist; None where the branch has none.
+    """
+
+    branch: str
+    source: str
+    ours: Sha
+    theirs: Sha
+    commit: Sha
+    subject: str
+    settled: tuple[SettledFile, ...] = field(default=())
+    allowlist: AllowlistChange | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as JSON holds it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """The record that ``to_json`` wrote."""
+        listed = data["allowlist"]
+        change = None
+        if listed is not None:
+            change = AllowlistChange(**{**listed, "added": tuple(listed["added"])})
+        settled = tuple(SettledFile(**file) for file in data["settled"])
+        return cls(**{**data, "settled": settled, "allowlist": change})
+
+    @property
+    def conflicts(self) -> tuple[SettledFile, ...]:
+        """The files that git left in conflict."""
+        return tuple(file for file in self.settled if file.conflicted)

@@ -1,0 +1,95 @@
+"""The tables a person reads."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from carry.carried import Carrier
+from merge_series.inspect import BranchStatus, Check
+from merge_series.records import MergeRecord
+from stack.model import PullRequest
+
+
+def status_table(statuses: Sequence[BranchStatus]) -> Table:
+    """Where each branch stands; fits 80 columns."""
+    table = Table("PR", "Branch", "State", "Head", "Ahead", "Against main and stack", box=None)
+    for status in statuses:
+        style = "green" if status.summary == "up to date" else "yellow"
+        table.add_row(
+            status.pull_request.name,
+            status.pull_request.branch,
+            status.pull_request.state,
+            (status.head or "")[:9],
+            str(status.ahead),
+            Text(status.summary, style=style),
+        )
+    return table
+
+
+def merge_table(merged: Sequence[MergeRecord]) -> Table:
+    """What was merged into each branch, what conflicted and how each file was settled."""
+    table = Table(
+        "Branch", "Merged", "Conflicted", "Settled by", "Allowlist", box=None, show_lines=False
+    )
+    last = ""
+    for record in merged:
+        files = record.settled
+        listed = record.allowlist
+        table.add_row(
+            record.branch if record.branch != last else "",
+            f"{record.source} {record.theirs[:9]}",
+            "\n".join(_short(f.path) for f in files if f.conflicted) or "none",
+            "\n".join(f.how for f in files if f.conflicted)
+            or "\n".join(f"{f.how}: {_short(f.path)}" for f in files),
+            f"{listed.before} -> {listed.after}" if listed else "",
+        )
+        last = record.branch
+    return table
+
+
+def check_table(checks: Sequence[Check]) -> Table:
+    """What verify looked at."""
+    table = Table("Branch", "Check", "Result", box=None)
+    last = ""
+    for check in checks:
+        if check.found:
+            result = Text(check.found, style="bold red")
+        elif check.note:
+            result = Text(f"not checked: {check.note}", style="dim")
+        else:
+            result = Text("yes", style="green")
+        table.add_row(check.branch if check.branch != last else "", check.name, result)
+        last = check.branch
+    return table
+
+
+def stack_tree(carrier: Carrier, statuses: Sequence[BranchStatus], main_name: str) -> Tree:
+    """The stack as a tree; a PR on several stands below the last and names the others."""
+    known = {status.pull_request.number: status for status in statuses}
+    root = Tree(main_name)
+    nodes: dict[int, Tree] = {}
+    order = {pr.number: place for place, pr in enumerate(carrier.series)}
+    for pull_request in carrier.series:
+        parents = sorted(pull_request.depends_on, key=order.__getitem__)
+        parent = nodes[parents[-1]] if parents else root
+        nodes[pull_request.number] = parent.add(
+            _node(pull_request, known[pull_request.number], parents[:-1])
+        )
+    return root
+
+
+def _node(pull_request: PullRequest, status: BranchStatus, others: Sequence[int]) -> Text:
+    text = Text(f"{pull_request.name} ", style="bold")
+    text.append(pull_request.branch, style="cyan")
+    text.append(f"  {pull_request.title}", style="not bold")
+    if others:
+        text.append(f"  (also on {', '.join(f'#{number}' for number in others)})")
+    if status.summary != "up to date":
+        text.append(f"  [{status.summary}]", style="yellow")
+    return text
+
+
+def _short(path: str) -> str:
+    return path.removeprefix("megatron/")

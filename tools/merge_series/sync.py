@@ -1,0 +1,285 @@
+"""The sync: main and every dependency brought into every branch, by merge commits alone.
+
+Invariants, kept here:
+- a branch only gains commits: its old head is an ancestor of its new one, checked before refs move;
+- until every merge is made, no ref, index, worktree or setting has changed;
+- main is never moved.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from carry.carried import Carrier
+from merge_series import messages, person
+from merge_series.merger import Merger, Planned, Stopped
+from merge_series.operations import Operations, Pending, StoppedSync
+from merge_series.plan import branch_heads, ready, resolve_main, sources, synced_pull_requests
+from merge_series.records import MergeRecord, SettledFile
+from stack.errors import ExitCode, Refusal
+from stack.repository import Repository, Sha
+
+Heads = dict[str, Sha]
+Merged = tuple[MergeRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """How a sync ended.
+
+    Attributes:
+        main: The commit of main that was synced with.
+        merged: The merges made, in order.
+        pending: The merge that waits for a person, if any.
+        commits_before: Commits that the branches had beyond main before.
+        commits_lost: Those of them that their branches no longer reach; always 0.
+    """
+
+    main: Sha
+    merged: Merged
+    pending: Pending | None
+    commits_before: int
+    commits_lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Syncer:
+    """Syncs the branches of one repository.
+
+    Attributes:
+        repository: The fork; a caller that moves refs holds its lock.
+        carrier: The series and its edits.
+        operations: What is kept in the repository.
+        told: Called with a sentence a merge.
+    """
+
+    repository: Repository
+    carrier: Carrier
+    operations: Operations
+    told: Callable[[str], None]
+
+    def sync(self, main_name: str) -> Synced:
+        """Sync every branch of the series with main.
+
+        Raises:
+            Refusal: Nothing was changed.
+        """
+        refuse_stopped(self.operations)
+        main = resolve_main(self.repository, main_name)
+        old = ready(self.repository, self.carrier, main)
+        merged, stopped = self.merge_all(main, old, ())
+        return self._end(main_name, main, old, merged, stopped)
+
+    def continue_sync(self) -> Synced:
+        """Go on with a stopped sync from what the person made of the merge.
+
+        Raises:
+            Refusal: The merge is still open, or a branch moved since the sync stopped.
+        """
+        waiting = _waiting(self.operations)
+        if not self.operations.worktree.is_dir():
+            self._offer_again(waiting)
+        result = person.take(self.operations, waiting.pending)
+        now = branch_heads(self.repository, synced_pull_requests(self.carrier))
+        if now != waiting.heads:
+            moved = next(b for b in {**now, **waiting.heads} if now.get(b) != waiting.heads.get(b))
+            raise Refusal(
+                f"branch {moved} moved or changed in SERIES.md since the sync stopped; "
+                "drop that sync with --abort and sync again"
+            )
+        record = self._adopt(waiting, result)
+        self.told(f"{record.branch}: merged {record.source} as a person settled it")
+        merged, stopped = self.merge_all(waiting.main, waiting.heads, (*waiting.merged, record))
+        return self._end(waiting.main_name, waiting.main, waiting.heads, merged, stopped)
+
+    def merge_all(self, main: Sha, old: Heads, made: Merged) -> tuple[Merged, Stopped | None]:
+        """Make the merges that are missing after ``made``: dependencies first, then main."""
+        merger = Merger(self.repository, self.carrier, main)
+        merged = list(made)
+        tips = _new_heads(old, made)
+        for pull_request in synced_pull_requests(self.carrier):
+            branch = pull_request.branch
+            for source in (*sources(self.carrier, pull_request), None):
+                theirs = main if source is None else tips[source.branch]
+                if self.repository.is_ancestor(theirs, tips[branch]):
+                    continue
+                planned = Planned(pull_request, source, tips[branch], theirs)
+                result = merger.merge(planned)
+                if isinstance(result, Stopped):
+                    self.told(f"{branch}: merging {planned.source_name} needs a person")
+                    return tuple(merged), result
+                self.told(f"{branch}: merged {planned.source_name}{_conflicts(result)}")
+                tips[branch] = result.commit
+                merged.append(result)
+        return tuple(merged), None
+
+    def _end(
+        self, main_name: str, main: Sha, old: Heads, merged: Merged, stopped: Stopped | None
+    ) -> Synced:
+        before, lost = count_commits(self.repository, main, old, _new_heads(old, merged))
+        if stopped is not None:
+            pending = describe(stopped)
+            self.operations.stop(StoppedSync(main_name, main, old, merged, pending))
+            self.operations.remove_worktree()
+            self._offer(main, stopped)
+            return Synced(main, merged, pending, before, lost)
+        if lost:
+            raise Refusal(f"{lost} commits would no longer be reachable; nothing was moved")
+        if merged:
+            self.operations.finish(main, old, merged)
+        self.operations.forget_stopped()
+        return Synced(main, merged, None, before, lost)
+
+    def _offer(self, main: Sha, stopped: Stopped) -> None:
+        """Put a stopped merge into the worktree in which a person settles it."""
+        planned = stopped.planned
+        files = Merger(self.repository, self.carrier, main).write(stopped.settled)
+        pending = describe(stopped)
+        subject = messages.subject(planned.pull_request, planned.source)
+        message = f"{subject}\n\n{messages.body(_files(pending), None)}"
+        person.prepare(self.repository, self.operations, pending, message, files)
+
+    def _offer_again(self, waiting: StoppedSync) -> None:
+        """Make the worktree again that somebody removed.
+
+        Raises:
+            Refusal: Always: the merge is to be settled there first.
+        """
+        self.repository.run("worktree", "prune")
+        planned = self._planned(waiting.pending)
+        stopped = Merger(self.repository, self.carrier, waiting.main).merge(planned)
+        if not isinstance(stopped, Stopped):
+            raise Refusal(
+                f"{waiting.pending.branch}: the merge of {planned.source_name} no longer needs a "
+                "person; drop the stopped sync with --abort and sync again"
+            )
+        self._offer(waiting.main, stopped)
+        raise Refusal(
+            f"{self.operations.worktree}: the worktree was gone; it is there again with the merge "
+            f"of {planned.source_name} into {waiting.pending.branch}: settle it, git add, then "
+            "run merge_series sync --continue",
+            ExitCode.WAITING,
+        )
+
+    def _adopt(self, waiting: StoppedSync, result: person.Staged | person.Committed) -> MergeRecord:
+        pending = waiting.pending
+        merger = Merger(self.repository, self.carrier, waiting.main)
+        files = _files(pending)
+        planned = self._planned(pending)
+        if isinstance(result, person.Staged):
+            return merger.commit(planned, result.tree, files)
+        return merger.adopt(planned, result.commit, files)
+
+    def _planned(self, pending: Pending) -> Planned:
+        by_name = {pull_request.name: pull_request for pull_request in self.carrier.series}
+        for pull_request in self.carrier.series:
+            if pull_request.branch == pending.branch:
+                source = None if pending.source == "main" else by_name[pending.source]
+                return Planned(pull_request, source, pending.ours, pending.theirs)
+        raise Refusal(
+            f"SERIES.md no longer has the branch {pending.branch}; drop the sync with --abort"
+        )
+
+
+def dry_run(path: Path, carrier: Carrier, main_name: str, told: Callable[[str], None]) -> Synced:
+    """Make every merge of a sync in a temporary object folder; the repository stays as it was.
+
+    Args:
+        path: The fork.
+        carrier: The series and its edits.
+        main_name: The revision that is main.
+        told: Called with a sentence a merge.
+    """
+    with tempfile.TemporaryDirectory() as folder, Repository.open(path, Path(folder)) as repository:
+        operations = Operations(repository)
+        refuse_stopped(operations)
+        main = resolve_main(repository, main_name)
+        old = ready(repository, carrier, main)
+        syncer = Syncer(repository, carrier, operations, told)
+        merged, stopped = syncer.merge_all(main, old, ())
+        before, lost = count_commits(repository, main, old, _new_heads(old, merged))
+    return Synced(main, merged, None if stopped is None else describe(stopped), before, lost)
+
+
+def abort_sync(operations: Operations) -> Pending:
+    """Drop a stopped sync; no ref had moved.
+
+    Returns:
+        The merge that waited.
+
+    Raises:
+        Refusal: No sync is stopped.
+    """
+    waiting = _waiting(operations)
+    operations.forget_stopped()
+    return waiting.pending
+
+
+def count_commits(repository: Repository, main: Sha, old: Heads, new: Heads) -> tuple[int, int]:
+    """Commits that branches had beyond main, and how many of them the same branches lost.
+
+    Args:
+        repository: The fork.
+        main: A commit of main.
+        old: Heads before.
+        new: Heads now, of at least the same branches.
+    """
+    before = repository.commits(*old.values(), f"^{main}") if old else ()
+    lost = {
+        commit
+        for branch, head in old.items()
+        if new[branch] != head
+        for commit in repository.commits(head, f"^{new[branch]}")
+    }
+    return len(before), len(lost)
+
+
+def _new_heads(old: Heads, merged: Merged) -> Heads:
+    return {**old, **{record.branch: record.commit for record in merged}}
+
+
+def refuse_stopped(operations: Operations) -> None:
+    """Refuse where a sync waits for a person.
+
+    Raises:
+        Refusal: It names the branch and the worktree.
+    """
+    waiting = operations.stopped()
+    if waiting is not None:
+        raise Refusal(
+            f"a sync waits for a person at {waiting.pending.branch} in {operations.worktree}; "
+            "finish it with --continue or drop it with --abort",
+            ExitCode.BUSY,
+        )
+
+
+def describe(stopped: Stopped) -> Pending:
+    """A stopped merge in the form that is kept and shown."""
+    planned = stopped.planned
+    return Pending(
+        branch=planned.pull_request.branch,
+        source=planned.source_name,
+        ours=planned.ours,
+        theirs=planned.theirs,
+        settled=tuple(SettledFile(s.path, s.how, conflicted=True) for s in stopped.settled),
+        unsettled={u.path: u.why for u in stopped.unsettled},
+    )
+
+
+def _files(pending: Pending) -> tuple[SettledFile, ...]:
+    """The files in conflict as they will have been settled once the person is done."""
+    by_hand = (SettledFile(path, "by a person", conflicted=True) for path in pending.unsettled)
+    return (*pending.settled, *by_hand)
+
+
+def _waiting(operations: Operations) -> StoppedSync:
+    waiting = operations.stopped()
+    if waiting is None:
+        raise Refusal("no sync waits for a person here; start one with merge_series sync")
+    return waiting
+
+
+def _conflicts(record: MergeRecord) -> str:
+    count = len(record.conflicts)
+    return f", {count} conflict{'s' * (count > 1)} settled" if count else ""

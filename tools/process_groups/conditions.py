@@ -1,0 +1,69 @@
+"""What a test says about the code that runs under it.
+
+A fact is a string. A caller gives the facts of the smallest tests (the atoms); this module knows
+how ``not``, ``and`` and ``or`` combine them, and which code an early exit leaves behind.
+"""
+
+import ast
+from collections.abc import Callable, Iterable
+
+Facts = frozenset[str]
+Atom = Callable[[ast.expr, bool], Facts]
+
+NO_FACTS: Facts = frozenset()
+
+
+def implied(test: ast.expr, truth: bool, atom: Atom) -> Facts:  # noqa: FBT001 - a truth value is what it is
+    """Return the facts that hold once ``test`` has come out as ``truth``."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return implied(test.operand, not truth, atom)
+    if isinstance(test, ast.BoolOp):
+        parts = [implied(value, truth, atom) for value in test.values]
+        # `and` is true, and `or` false, only if all parts are; otherwise any one part may have
+        # decided, and only what they share is known.
+        if isinstance(test.op, ast.And) == truth:
+            return frozenset().union(*parts)
+        return frozenset(parts[0]).intersection(*parts[1:])
+    if isinstance(test, ast.NamedExpr):
+        return implied(test.value, truth, atom)
+    return atom(test, truth)
+
+
+def after(statement: ast.stmt, atom: Atom) -> Facts:
+    """Return the facts that hold behind ``statement`` because one branch of it leaves.
+
+    A branch that only raises tells nothing: it demands the grid, it does not do without it.
+    """
+    if not isinstance(statement, ast.If):
+        return NO_FACTS
+    facts = NO_FACTS
+    if leaves(statement.body):
+        facts |= implied(statement.test, False, atom)
+    if leaves(statement.orelse):
+        facts |= implied(statement.test, True, atom)
+    return facts
+
+
+def leaves(body: list[ast.stmt]) -> bool:
+    """Tell whether ``body`` always leaves the code around it, and not only by raising."""
+    return _exits(body) == {"ends", "quietly"}
+
+
+def _exits(body: Iterable[ast.stmt]) -> set[str]:
+    """Return ``ends`` if the body never runs off its end, ``quietly`` if it may return."""
+    found: set[str] = set()
+    for statement in body:
+        if isinstance(statement, ast.Raise):
+            return found | {"ends"}
+        if isinstance(statement, ast.Return | ast.Continue | ast.Break):
+            return found | {"ends", "quietly"}
+        if isinstance(statement, ast.If):
+            branches = _exits(statement.body), _exits(statement.orelse)
+        elif isinstance(statement, ast.With | ast.AsyncWith):
+            branches = _exits(statement.body), _exits(statement.body)
+        else:
+            continue
+        found |= (branches[0] | branches[1]) & {"quietly"}
+        if "ends" in branches[0] & branches[1]:
+            return found | {"ends"}
+    return found

@@ -1,0 +1,27 @@
+"""A read of the global process groups, and the order of its kinds."""
+
+from typing import NamedTuple
+
+# How hard a read of each kind stands in the way of a second grid, worst first. A shim is as bad as
+# an accessor: it reads every group at once. A fallback is passed by a caller that hands its groups
+# in, and a guarded read does not happen where the global grid was never built.
+SEVERITY = {"accessor": 0, "shim": 0, "fallback": 1, "guarded": 2}
+LEVELS = 3
+
+
+class Read(NamedTuple):
+    """A read, without its line: moving code within its definition leaves it the same.
+
+    Attributes:
+        path: POSIX path from the root of the tree.
+        scope: Dotted names of the enclosing definitions, ``<module>`` outside all of them. The
+            second definition of one name in one scope is ``name#2``.
+        function: The ``parallel_state`` function or variable that is read, ``parallel_state`` for
+            the module handed on as a value, or ``ProcessGroupCollection.use_mpu_process_groups``.
+        kind: ``accessor``, ``shim``, ``fallback`` or ``guarded``.
+    """
+
+    path: str
+    scope: str
+    function: str
+    kind: str

@@ -1,0 +1,28 @@
+"""The one kind of failure a user sees, and the exit codes that go with it."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the tools; the README lists them for users."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    WAITING = 3  # a merge waits for a person
+    FOUND = 4  # a check found something
+    BUSY = 5  # another operation holds the repository, or one is unfinished
+    INTERRUPTED = 130
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer, and "RefusalError" says it twice
+    """A run that stopped before it changed anything.
+
+    Args:
+        message: One line that names the file, the place, what was found and what to do.
+        exit_code: The code the command ends with.
+    """
+
+    def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

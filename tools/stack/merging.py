@@ -1,0 +1,108 @@
+"""Two commits merged by ``git merge-tree``, without a worktree, and what git said about it."""
+
+from dataclasses import dataclass, field
+
+from stack.errors import Refusal
+from stack.repository import Entry, GitFailure, Repository, Sha, decode
+
+BASE, OURS, THEIRS = 1, 2, 3  # git's stages
+
+# The result must not depend on who runs the merge.
+_PINNED = (
+    "-c", "merge.conflictStyle=merge",
+    "-c", "merge.directoryRenames=conflict",
+    "-c", "merge.renames=true",
+    "-c", "merge.renameLimit=7000",
+    "-c", "merge.renormalize=false",
+    "-c", "diff.algorithm=histogram",
+)  # fmt: skip
+
+_CONFLICTED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A path that git could not merge.
+
+    Attributes:
+        path: Path in the tree.
+        stages: What each side holds there, by stage (1 base, 2 ours, 3 theirs); a side that has no
+            such file is absent.
+        messages: What git said about the path, one sentence each.
+    """
+
+    path: str
+    stages: dict[int, Entry] = field(default_factory=dict)
+    messages: list[str] = field(default_factory=list)
+
+    @property
+    def is_content(self) -> bool:
+        """Whether all three sides hold the path as a file of one mode, so only text conflicts."""
+        return set(self.stages) == {BASE, OURS, THEIRS} and (
+            len({entry.mode for entry in self.stages.values()}) == 1
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """What ``git merge-tree`` answered.
+
+    Attributes:
+        tree: The merged tree; files in conflict hold conflict markers in it.
+        conflicts: Paths in conflict, sorted.
+    """
+
+    tree: Sha
+    conflicts: tuple[Conflict, ...]
+
+
+def pinned(*arguments: str) -> tuple[str, ...]:
+    """A git command line whose merges do not depend on the user's settings."""
+    return (*_PINNED, *arguments)
+
+
+def merge_trees(repository: Repository, ours: Sha, theirs: Sha) -> Merge:
+    """Merge two commits into a tree.
+
+    Raises:
+        Refusal: The histories are unrelated, or an object is missing.
+    """
+    command = pinned("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
+    answer = repository.run(*command, accept=(0, _CONFLICTED, 128))
+    if "unrelated histories" in answer.stderr:
+        raise Refusal(f"{ours[:12]} and {theirs[:12]} share no commit; nothing can be merged")
+    merge = parse_merge(answer.stdout)
+    # Status 1 also stands for a bad revision: only a tree id first makes it a conflict.
+    if merge is None or answer.status not in (0, _CONFLICTED):
+        raise GitFailure(("merge-tree", ours, theirs), answer)
+    return merge
+
+
+def parse_merge(output: bytes) -> Merge | None:
+    """Read the output of ``git merge-tree --write-tree -z --messages``; None if it is none.
+
+    The form: tree id, then ``mode oid stage TAB path`` a conflicted stage, an empty record, then a
+    message each: count of paths, the paths, its kind, its text. Each record ends with a NUL.
+    """
+    records = output.split(b"\0")
+    if len(records) < 2 or len(records[0]) not in (40, 64):  # noqa: PLR2004 - SHA-1 and SHA-256
+        return None
+    conflicts: dict[str, Conflict] = {}
+    rest = iter(records[1:])
+    for record in rest:
+        if not record:
+            break
+        about, _, name = record.partition(b"\t")
+        mode, oid, stage = about.decode().split(" ")
+        path = decode(name)
+        conflicts.setdefault(path, Conflict(path)).stages[int(stage)] = Entry(mode, Sha(oid))
+    for record in rest:
+        if not record:
+            break
+        paths = [decode(next(rest)) for _ in range(int(record))]
+        kind, text = decode(next(rest)), decode(next(rest)).strip()
+        if kind.startswith("CONFLICT"):
+            for path in paths:
+                if path in conflicts:
+                    conflicts[path].messages.append(text)
+    return Merge(Sha(records[0].decode()), tuple(conflicts[path] for path in sorted(conflicts)))

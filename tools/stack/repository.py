@@ -1,0 +1,343 @@
+"""A git repository as the tools use it: objects read and written, without a worktree.
+
+Paths inside the repository are ``str`` in which bytes that are not UTF-8 stand as surrogate
+escapes, so every path that git can hold goes in and out unchanged.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import NewType, Self
+
+import git
+
+from stack.errors import ExitCode, Refusal
+
+Sha = NewType("Sha", str)
+
+OLDEST_GIT = (2, 39)  # 2.38 has merge-tree --write-tree, but crashes on read-only repositories
+
+_TRAILER = re.compile(r"[A-Za-z][A-Za-z-]*: \S")
+
+# Settings of the user's that would change what a command writes or answers.
+_PINNED = (
+    "-c",
+    "core.quotePath=false",
+    "-c",
+    "i18n.commitEncoding=UTF-8",
+    "-c",
+    "advice.graftFileDeprecated=false",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a tree holds at one path: a mode such as ``100644`` and an object id."""
+
+    mode: str
+    oid: Sha
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a git command answered."""
+
+    status: int
+    stdout: bytes
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        """Standard output as text, without the line end."""
+        return decode(self.stdout).rstrip("\n")
+
+
+class GitFailure(Refusal):
+    """A git command failed where no failure was expected.
+
+    Args:
+        command: Arguments of the command, without ``git``.
+        answer: Its exit status and output.
+    """
+
+    def __init__(self, command: Sequence[str], answer: Answer) -> None:
+        what = " ".join(answer.stderr.split()) or decode(answer.stdout).strip() or "no message"
+        super().__init__(f"git {command[0]} failed with status {answer.status}: {what}")
+        self.command = tuple(command)
+        self.answer = answer
+
+
+def decode(data: bytes) -> str:
+    """Bytes from git as text; ``encode`` gives the same bytes back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def encode(text: str) -> bytes:
+    """Text as the bytes git gave or expects."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+class Repository:
+    """An open repository.
+
+    Args:
+        repo: GitPython's repository; its worktree, if any, is never touched here.
+        objects: Where new objects go, if not into the repository: they are read from there as well.
+    """
+
+    def __init__(self, repo: git.Repo, objects: Path | None = None) -> None:
+        self._repo = repo
+        self._environment: dict[str, str] = {}
+        if objects is not None:
+            self._environment = {
+                "GIT_OBJECT_DIRECTORY": str(objects),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self.git_path("objects")),
+            }
+            repo.git.update_environment(**self._environment)
+
+    @classmethod
+    def open(cls, path: Path, objects: Path | None = None) -> Self:
+        """Open the repository at ``path`` (a worktree, a git directory or a bare repository).
+
+        Raises:
+            Refusal: The path holds no repository, or git is too old.
+        """
+        check_git_version()
+        try:
+            repo = git.Repo(path, search_parent_directories=False)
+        except git.NoSuchPathError as error:
+            raise Refusal(f"{path}: no such folder; name a repository with --repo") from error
+        except git.InvalidGitRepositoryError as error:
+            raise Refusal(f"{path}: not a git repository; name one with --repo") from error
+        return cls(repo, objects)
+
+    @classmethod
+    def create(cls, path: Path, branch: str) -> Self:
+        """Make an empty repository at ``path`` whose first branch is ``branch``."""
+        check_git_version()
+        return cls(git.Repo.init(path, initial_branch=branch))
+
+    def __enter__(self) -> Self:
+        """Use the repository in a ``with`` statement, which closes it."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the repository: end git's object reader."""
+        self._repo.close()
+
+    @property
+    def directory(self) -> Path:
+        """The worktree's folder, or the git directory of a bare repository."""
+        return Path(self._repo.working_tree_dir or self._repo.git_dir)
+
+    @property
+    def common_directory(self) -> Path:
+        """The git directory that all worktrees share."""
+        return Path(self._repo.common_dir)
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether history was cut off by a shallow clone."""
+        return (self.common_directory / "shallow").exists()
+
+    def git_path(self, name: str) -> Path:
+        """Where git keeps ``name``, such as ``objects``, in this repository."""
+        return (self.directory / self.run("rev-parse", "--git-path", name).text).resolve()
+
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        accept: Iterable[int] = (0,),
+    ) -> Answer:
+        """Run a git command in the repository.
+
+        Args:
+            *arguments: The command and its arguments, without ``git``.
+            stdin: What it reads.
+            environment: Variables beside the user's own.
+            accept: Exit statuses that are answers rather than failures.
+
+        Raises:
+            GitFailure: It ended with another status.
+        """
+        with tempfile.TemporaryFile() as stream:
+            stream.write(stdin)
+            stream.seek(0)
+            status, stdout, stderr = self._repo.git.execute(
+                ["git", *_PINNED, *arguments],
+                istream=stream,
+                env={**self._environment, **(environment or {})},
+                with_extended_output=True,
+                with_exceptions=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+            )
+        answer = Answer(int(status), bytes(stdout), str(stderr))
+        if answer.status not in accept:
+            raise GitFailure(arguments, answer)
+        return answer
+
+    # Revisions
+
+    def resolve(self, revision: str) -> Sha | None:
+        """The commit that ``revision`` names, or None."""
+        answer = self.run(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}",
+            accept=(0, 1, 128),
+        )  # fmt: skip
+        return Sha(answer.text) if answer.status == 0 else None
+
+    def is_ancestor(self, ancestor: Sha, descendant: Sha) -> bool:
+        """Whether ``descendant`` contains ``ancestor``."""
+        answer = self.run("merge-base", "--is-ancestor", ancestor, descendant, accept=(0, 1))
+        return answer.status == 0
+
+    def merge_bases(self, one: Sha, other: Sha) -> tuple[Sha, ...]:
+        """All best common ancestors; empty where the histories are unrelated."""
+        answer = self.run("merge-base", "--all", one, other, accept=(0, 1))
+        return tuple(Sha(line) for line in answer.text.split())
+
+    def commits(self, *selection: str) -> tuple[Sha, ...]:
+        """The commits that ``git rev-list`` selects, newest first."""
+        return tuple(Sha(line) for line in self.run("rev-list", *selection, "--").text.split())
+
+    def message(self, commit: Sha) -> str:
+        """The whole message of a commit."""
+        return self.run("log", "-1", "--format=%B", commit, "--").text
+
+    def tree_of(self, commit: Sha) -> Sha:
+        """The tree of a commit."""
+        return Sha(self.run("rev-parse", f"{commit}^{{tree}}").text)
+
+    # Objects
+
+    def entries(self, tree: Sha, *paths: str) -> dict[str, Entry]:
+        """Files of a tree or commit by path, all of them or those at or below ``paths``."""
+        answer = self.run(
+            "--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", tree, "--", *paths
+        )
+        entries = {}
+        for record in answer.stdout.split(b"\0")[:-1]:
+            about, _, path = record.partition(b"\t")
+            mode, _, oid = about.decode().split(" ")
+            entries[decode(path)] = Entry(mode, Sha(oid))
+        return entries
+
+    def entry(self, tree: Sha, path: str) -> Entry | None:
+        """What ``tree`` holds at ``path``, or None."""
+        return self.entries(tree, path).get(path)
+
+    def read_blob(self, oid: Sha) -> bytes:
+        """The bytes of a blob."""
+        return bytes(self._repo.git.get_object_data(oid)[3])
+
+    def read_file(self, tree: Sha, path: str) -> bytes | None:
+        """The bytes of the file at ``path`` in a tree or commit, or None."""
+        entry = self.entry(tree, path)
+        return None if entry is None else self.read_blob(entry.oid)
+
+    def write_blobs(self, contents: Sequence[bytes]) -> tuple[Sha, ...]:
+        """Store files' bytes exactly as given, with no filter or line-end conversion."""
+        if not contents:
+            return ()
+        with tempfile.TemporaryDirectory() as folder:
+            names = [os.path.join(folder, str(number)) for number in range(len(contents))]  # noqa: PTH118 - hot
+            for name, content in zip(names, contents, strict=True):
+                Path(name).write_bytes(content)
+            answer = self.run(
+                "hash-object", "-w", "--no-filters", "--stdin-paths",
+                stdin=os.fsencode("\n".join(names) + "\n"),
+            )  # fmt: skip
+        return tuple(Sha(line) for line in answer.text.split())
+
+    def write_files(
+        self, files: Mapping[str, bytes], mode: str = "100644"
+    ) -> dict[str, Entry | None]:
+        """Store files; the result is what ``change_tree`` takes."""
+        oids = self.write_blobs(list(files.values()))
+        return {path: Entry(mode, oid) for path, oid in zip(files, oids, strict=True)}
+
+    def change_tree(self, tree: Sha | None, changes: Mapping[str, Entry | None]) -> Sha:
+        """A tree like ``tree`` (None: the empty one) but for ``changes``; None removes a path."""
+        if tree is not None and not changes:
+            return tree
+        lines = b"".join(
+            encode(
+                f"0 {'0' * 40}\t{path}" if entry is None else f"{entry.mode} {entry.oid}\t{path}"
+            )
+            + b"\0"
+            for path, entry in changes.items()
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}  # noqa: PTH118 - a string is needed
+            if tree is not None:
+                self.run("read-tree", tree, environment=index)
+            self.run("update-index", "-z", "--index-info", stdin=lines, environment=index)
+            return Sha(self.run("write-tree", environment=index).text)
+
+    def commit_tree(
+        self,
+        tree: Sha,
+        parents: Sequence[Sha],
+        message: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> Sha:
+        """Store a commit by the user, signed off, and signed where ``commit.gpgsign`` asks for it.
+
+        ``git commit-tree`` runs no hook and does not read ``commit.gpgsign`` by itself.
+
+        Raises:
+            GitFailure: git knows no identity, or could not sign.
+        """
+        ident = self.run("var", "GIT_COMMITTER_IDENT", environment=environment).text
+        signer = ident[: ident.rindex(">") + 1]
+        sign = self.run("config", "--type=bool", "--get", "commit.gpgsign", accept=(0, 1)).text
+        signature = ("-S",) if sign == "true" else ()
+        parent_arguments = (part for parent in parents for part in ("-p", parent))
+        text = f"{message.rstrip()}{_before_trailer(message)}Signed-off-by: {signer}\n"
+        answer = self.run(
+            "commit-tree", *signature, *parent_arguments, "-F", "-", tree,
+            stdin=encode(text), environment=environment,
+        )  # fmt: skip
+        return Sha(answer.text)
+
+
+def check_git_version() -> None:
+    """Refuse a git that is older than the tools need.
+
+    Raises:
+        Refusal: git is missing or too old.
+    """
+    try:
+        found = git.Git().version_info
+    except git.GitCommandNotFound as error:
+        raise Refusal("git: not found on the PATH; install git 2.39 or newer") from error
+    if found[:2] < OLDEST_GIT:
+        version = ".".join(str(part) for part in found)
+        raise Refusal(
+            f"git: version {version} is too old; install git 2.39 or newer", ExitCode.FAILED
+        )
+
+
+def _before_trailer(message: str) -> str:
+    # Trailers are one block: a further one joins those that end the message already.
+    paragraphs = message.rstrip().split("\n\n")
+    joins = len(paragraphs) > 1 and all(map(_TRAILER.match, paragraphs[-1].splitlines()))
+    return "\n" if joins else "\n\n"
+
+
+def _quoted(path: Path) -> str:
+    # The variable is a colon-separated list; git reads an entry in double quotes C-style.
+    text = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
