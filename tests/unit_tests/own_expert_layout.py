@@ -54,11 +54,11 @@ class Layouts:
 OWN_LAYOUTS = [Layouts(4, 2, 4), Layouts(4, 4, 2), Layouts(2, 1, 2), Layouts(2, 2, 1)]
 
 
-def on_each_rank(body: Callable[[int], object], *, world_size: int, global_ep: int) -> dict:
-    """Runs ``body(rank)`` on every rank of a job with the global grid initialised.
+def on_each_rank(body: Callable[[], object], *, world_size: int, global_ep: int) -> dict:
+    """Runs ``body`` on every rank of a job with the global grid initialised.
 
     Args:
-        body: Called with the rank; what it returns must be picklable.
+        body: Called on each rank; what it returns must be picklable.
         world_size: Number of ranks. Under torchrun, a job of another size skips the test.
         global_ep: EP size of the global grid; all other sizes are 1.
 
@@ -71,7 +71,7 @@ def on_each_rank(body: Callable[[int], object], *, world_size: int, global_ep: i
             dist.init_process_group('fake', store=FakeStore(), rank=rank, world_size=world_size)
             try:
                 with _global_grid(global_ep):
-                    results[rank] = body(rank)
+                    results[rank] = body()
             finally:
                 dist.destroy_process_group()
         return results
@@ -82,12 +82,12 @@ def on_each_rank(body: Callable[[int], object], *, world_size: int, global_ep: i
     return _gather(body, global_ep)
 
 
-def _gather(body: Callable[[int], object], global_ep: int) -> dict:
+def _gather(body: Callable[[], object], global_ep: int) -> dict:
     """What a body returns on each rank. A failure on one rank fails on all, so that none waits."""
     try:
         with _global_grid(global_ep):
-            outcome = (body(dist.get_rank()), None)
-    except Exception:
+            outcome = (body(), None)
+    except Exception:  # whatever it is, the other ranks wait for this one
         outcome = (None, traceback.format_exc())
     outcomes = [None] * dist.get_world_size()
     dist.all_gather_object(outcomes, outcome)
@@ -117,8 +117,8 @@ def _cuda_tensors_on_cpu() -> Iterator[None]:
         return
     tensor = torch.tensor
 
-    def on_cpu(*args, device=None, **kwargs):
-        return tensor(*args, **kwargs)
+    def on_cpu(*args, **kwargs):
+        return tensor(*args, **{**kwargs, 'device': 'cpu'})
 
     with mock.patch.object(torch, 'tensor', on_cpu):
         yield
@@ -157,14 +157,14 @@ def gpt_model(
     **kwargs,
 ) -> GPTModel:
     """A GPT model of two layers on the CPU, dense where ``num_experts`` is None."""
-    moe = dict(
-        num_moe_experts=num_experts,
-        moe_router_topk=2,
-        moe_ffn_hidden_size=16,
-        moe_router_load_balancing_type='none',
-        moe_token_dispatcher_type='allgather',
-        expert_model_parallel_size=ep_size,
-    )
+    moe = {
+        'num_moe_experts': num_experts,
+        'moe_router_topk': 2,
+        'moe_ffn_hidden_size': 16,
+        'moe_router_load_balancing_type': 'none',
+        'moe_token_dispatcher_type': 'allgather',
+        'expert_model_parallel_size': ep_size,
+    }
     config = TransformerConfig(
         num_layers=2,
         hidden_size=16,
@@ -250,9 +250,7 @@ def true_name(name: str, rank: int, ep_size: int, num_experts: int = NUM_EXPERTS
     block ``r % ep_size`` of the experts.
     """
     first = rank % ep_size * (num_experts // ep_size)
-    return re.sub(
-        r'(?<=\.local_experts\.)\d+', lambda found: str(int(found.group()) + first), name
-    )
+    return re.sub(r'(?<=\.local_experts\.)\d+', lambda found: str(int(found.group()) + first), name)
 
 
 def true_names(

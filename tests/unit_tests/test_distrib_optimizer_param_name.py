@@ -1,6 +1,6 @@
 # Copyright (c) 2026, NVIDIA CORPORATION. All rights reserved.
 
-"""Parameter names of the distributed optimizer, for models with an EP layout of their own."""
+"""Parameter names of the distributed optimizer, for models with their own EP layout."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def names_of(*chunks, pg_collection):
 def names_by_chunk(*chunks):
     """As :func:`names_of`, a list for each chunk, for chunks that share names."""
 
-    def body(rank):
+    def body():
         wrapped = [Wrapper(chunk) for chunk in chunks]
         optimizer = distributed_optimizer(wrapped, own_grid(1))
         return [[optimizer._param_name(param) for param in chunk.parameters()] for chunk in wrapped]
@@ -58,7 +58,7 @@ def wrapped(names):
 
 @pytest.mark.parametrize('layouts', OWN_LAYOUTS, ids=str)
 def test_own_grid(layouts):
-    def names(rank):
+    def names():
         pg_collection = own_grid(layouts.model_ep)
         return names_of(gpt_model(pg_collection, layouts.model_ep), pg_collection=pg_collection)
 
@@ -68,7 +68,7 @@ def test_own_grid(layouts):
 
 @pytest.mark.parametrize('ep_size', [1, 2, 4])
 def test_standard_grid(ep_size):
-    def names(rank):
+    def names():
         return names_of(gpt_model(standard_grid(), ep_size), pg_collection=standard_grid())
 
     answers = on_each_rank(names, world_size=4, global_ep=ep_size)
@@ -76,7 +76,7 @@ def test_standard_grid(ep_size):
 
 
 def test_dense_model():
-    def names(rank):
+    def names():
         model = gpt_model(standard_grid(), ep_size=1, num_experts=None)
         return names_of(model, pg_collection=standard_grid())
 
@@ -136,7 +136,7 @@ def test_one_name_in_two_chunks_is_a_conflict():
     chunks = [
         Chunk(['decoder.layers.0.mlp.router.weight'], pg_collection=layout(0, 1)) for _ in range(2)
     ]
-    with pytest.raises(ValueError, match='conflict between model chunks.*router'):
+    with pytest.raises(ValueError, match=r'conflict between model chunks.*router'):
         names_by_chunk(*chunks)
 
 
@@ -146,7 +146,7 @@ def test_chunk_with_experts_without_collection():
 
 
 def test_ep_none_turns_expert_parallelism_off():
-    def names(rank):
+    def names():
         pg_collection = own_grid(1)
         pg_collection.ep = None
         return names_of(gpt_model(pg_collection, ep_size=1), pg_collection=pg_collection)
@@ -156,7 +156,7 @@ def test_ep_none_turns_expert_parallelism_off():
 
 
 def test_ep_unset_keeps_the_fallback():
-    def names(rank):
+    def names():
         chunk = Chunk(experts(0, range(4)), pg_collection=ProcessGroupCollection())
         return names_of(chunk, pg_collection=standard_grid())
 

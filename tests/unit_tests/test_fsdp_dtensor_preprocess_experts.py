@@ -1,6 +1,6 @@
 # Copyright (c) 2026, NVIDIA CORPORATION. All rights reserved.
 
-"""Expert names that the training loop saves and loads, for models with an EP layout of their own."""
+"""Expert names that the training loop saves and loads, for models with their own EP layout."""
 
 from types import SimpleNamespace
 
@@ -37,7 +37,7 @@ def local_names(model):
 @pytest.mark.parametrize('wrappers', [0, 2])
 @pytest.mark.parametrize('layouts', OWN_LAYOUTS, ids=str)
 def test_own_grid(layouts, wrappers):
-    def body(rank):
+    def body():
         model = gpt_model(own_grid(layouts.model_ep), layouts.model_ep)
         names = local_names(model)
         for _ in range(wrappers):
@@ -51,7 +51,7 @@ def test_own_grid(layouts, wrappers):
 def test_no_key_is_lost():
     """Where the model's EP is smaller than the global one, wrong names run into right ones."""
 
-    def body(rank):
+    def body():
         model = gpt_model(own_grid(1), ep_size=1)
         return len(local_names(model)), len(preprocess(model, local_names(model)))
 
@@ -61,7 +61,7 @@ def test_no_key_is_lost():
 
 @pytest.mark.parametrize('ep_size', [1, 2, 4])
 def test_standard_grid(ep_size):
-    def body(rank):
+    def body():
         model = gpt_model(standard_grid(), ep_size)
         return preprocess(model, local_names(model))
 
@@ -78,7 +78,7 @@ def test_dense_model():
 def test_moe_model_without_collection():
     names = experts(0, range(NUM_EXPERTS))
 
-    def body(rank):
+    def body():
         with pytest.raises(ValueError, match='has experts but no pg_collection'):
             preprocess(Chunk(names), names)
 

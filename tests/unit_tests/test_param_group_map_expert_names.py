@@ -1,6 +1,6 @@
 # Copyright (c) 2026, NVIDIA CORPORATION. All rights reserved.
 
-"""Parameter names in the param-group dump, for models with an EP layout of their own."""
+"""Parameter names in the param-group dump, for models with their own EP layout."""
 
 from unittest import mock
 
@@ -57,7 +57,7 @@ def dumped(answers):
 
 @pytest.mark.parametrize('layouts', OWN_LAYOUTS, ids=str)
 def test_own_grid(layouts):
-    def body(rank):
+    def body():
         pg_collection = own_grid(layouts.model_ep)
         model = gpt_model(pg_collection, layouts.model_ep)
         return local_names(model), dump(model, pg_collection=pg_collection)
@@ -68,7 +68,7 @@ def test_own_grid(layouts):
 
 @pytest.mark.parametrize('ep_size', [1, 2, 4])
 def test_standard_grid(ep_size):
-    def body(rank):
+    def body():
         model = gpt_model(standard_grid(), ep_size)
         return local_names(model), dump(model, pg_collection=standard_grid())
 
@@ -77,7 +77,7 @@ def test_standard_grid(ep_size):
 
 
 def test_dense_model():
-    def body(rank):
+    def body():
         model = gpt_model(standard_grid(), ep_size=1, num_experts=None)
         return local_names(model), dump(model, pg_collection=standard_grid())
 
@@ -88,10 +88,13 @@ def test_dense_model():
 def test_experts_keep_their_group():
     """Expert parameters are in other groups than the rest, whatever they are called."""
 
-    def body(rank):
+    def body():
         pg_collection = own_grid(4)
         groups = dump(gpt_model(pg_collection, ep_size=4), pg_collection=pg_collection)
-        return {group: {'.experts.' in name for name in groups if groups[name] == group} for group in groups.values()}
+        return {
+            group: {'.experts.' in name for name in groups if groups[name] == group}
+            for group in groups.values()
+        }
 
     for groups in on_each_rank(body, world_size=4, global_ep=4).values():
         assert all(len(kinds) == 1 for kinds in groups.values())
@@ -100,7 +103,7 @@ def test_experts_keep_their_group():
 
 def dump_of(*chunks):
     answers = on_each_rank(
-        lambda rank: dump(*chunks, pg_collection=own_grid(1)), world_size=1, global_ep=1
+        lambda: dump(*chunks, pg_collection=own_grid(1)), world_size=1, global_ep=1
     )
     return sorted(answers[0])
 
@@ -118,7 +121,7 @@ def test_chunk_with_experts_without_collection():
 
 
 def test_ep_none_turns_expert_parallelism_off():
-    def body(rank):
+    def body():
         pg_collection = own_grid(1)
         pg_collection.ep = None
         model = gpt_model(pg_collection, ep_size=1)
@@ -175,9 +178,11 @@ class TestOwningChunk:
         ]
         assert names == experts(0, [4, 5])
 
-    @pytest.mark.parametrize('pg_collection', [None, ProcessGroupCollection()], ids=['none', 'unset'])
+    @pytest.mark.parametrize(
+        'pg_collection', [None, ProcessGroupCollection()], ids=['none', 'unset']
+    )
     def test_no_layout_keeps_the_fallback(self, pg_collection):
-        def names(rank):
+        def names():
             chunk = Chunk(experts(0, range(4)), pg_collection=pg_collection)
             return [
                 checkpoint.get_global_unique_param_name([chunk], param)

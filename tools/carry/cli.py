@@ -143,6 +143,7 @@ def build_command(series: Path, repo: Path, main: str) -> None:
 
 
 def _open_release(version: str) -> Base:
+    people.print(f"Fetching megatron-core {version}")
     return ReleaseTree(version, fetch_release(version, default_cache()))
 
 

@@ -117,7 +117,7 @@ def sync_command(place: Place, mode: str | None, *, as_json: bool) -> ExitCode:
 def status_command(place: Place, *, as_json: bool) -> None:
     """Say where every branch stands."""
     with place.open() as (repository, carrier):
-        main = resolve_main(repository, place.main)
+        main = resolve_main(repository, carrier, place.main)
         rows = statuses(repository, carrier, main)
         waiting = Operations(repository).stopped()
     if as_json:
@@ -135,7 +135,7 @@ def status_command(place: Place, *, as_json: bool) -> None:
 def graph_command(place: Place, *, as_json: bool) -> None:
     """Draw the stack."""
     with place.open() as (repository, carrier):
-        rows = statuses(repository, carrier, resolve_main(repository, place.main))
+        rows = statuses(repository, carrier, resolve_main(repository, carrier, place.main))
     if as_json:
         edges = {pr.name: [f"#{n}" for n in pr.depends_on] or ["main"] for pr in carrier.series}
         print_json(edges)
@@ -149,7 +149,7 @@ def graph_command(place: Place, *, as_json: bool) -> None:
 def verify_command(place: Place, *, as_json: bool) -> ExitCode:
     """Check that nothing was lost and that every branch is what it says."""
     with place.open() as (repository, carrier):
-        main = resolve_main(repository, place.main)
+        main = resolve_main(repository, carrier, place.main)
         checks = verify(repository, carrier, Operations(repository), main)
     faults = [check for check in checks if check.found]
     if as_json:
@@ -170,11 +170,14 @@ def log_command(place: Place, *, as_json: bool) -> None:
         now = heads(repository, [pull_request.branch for pull_request in carrier.series])
         first = {b: head for sync in reversed(done) for b, head in sync.old.items()}
         here = {b: head for b, head in first.items() if b in now}
+        subjects = {sync.main: repository.message(sync.main).partition("\n")[0] for sync in done}
         counts = count_commits(repository, done[0].main, here, now) if done else (0, 0)
     if as_json:
         print_json([asdict(sync) for sync in done])
         return
-    people.print(report.merge_table([record for sync in done for record in sync.merged]))
+    for sync in done:
+        title = f"main at {sync.main[:9]} {subjects[sync.main]}"
+        people.print(report.merge_table(sync.merged, title))
     _say_reachable(*counts)
 
 

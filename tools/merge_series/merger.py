@@ -173,7 +173,7 @@ class Merger:
         before = self._scanner.allowed(planned.ours)
         refused = ratchet.refused(found, before + self._brought(planned))
         if refused:
-            reads = "; ".join(describe_reads(Counter(refused)))
+            reads = "; ".join(_describe(_places(refused)))
             raise Refusal(
                 f"{planned.pull_request.branch}: merging {planned.source_name} gives reads of the "
                 f"global process groups that neither side allows: {reads}; pass the collection "
@@ -183,8 +183,8 @@ class Merger:
         change = AllowlistChange(
             before.total(),
             found.total(),
-            tuple(describe_reads(found - before)),
-            (before - found).total(),
+            tuple(_describe(_places(found) - _places(before))),
+            (_places(before) - _places(found)).total(),
         )
         content = render(found)
         stale = [p for p in listed if self._repository.read_file(tree, p) != content]
@@ -202,13 +202,20 @@ class Merger:
         return known
 
 
-def describe_reads(reads: Reads) -> list[str]:
+def _places(reads: Reads) -> Counter[tuple[str, str, str]]:
+    """The reads without their kinds: one that only became milder is neither new nor gone."""
+    places: Counter[tuple[str, str, str]] = Counter()
+    for read, count in reads.items():
+        places[read.path, read.scope, read.function] += count
+    return places
+
+
+def _describe(places: Counter[tuple[str, str, str]]) -> list[str]:
     """Each read as a person reads it: ``path: scope: function``, with a count above one."""
-    texts = []
-    for read, count in sorted(reads.items()):
-        times = f" (x{count})" if count > 1 else ""
-        texts.append(f"{read.path}: {read.scope}: {read.function}{times}")
-    return texts
+    return [
+        ": ".join(place) + (f" (x{count})" if count > 1 else "")
+        for place, count in sorted(places.items())
+    ]
 
 
 def _with_stale(settled: Sequence[SettledFile], stale: Sequence[str]) -> tuple[SettledFile, ...]:

@@ -3,7 +3,7 @@
 from carry.carried import Carrier
 from stack.errors import Refusal
 from stack.model import PullRequest
-from stack.refs import heads, refuse_busy
+from stack.refs import branch_ref, heads, refuse_busy
 from stack.repository import Repository, Sha
 
 
@@ -18,12 +18,18 @@ def sources(carrier: Carrier, pull_request: PullRequest) -> tuple[PullRequest, .
     return tuple(pr for pr in carrier.series.dependencies(pull_request) if pr in synced)
 
 
-def resolve_main(repository: Repository, name: str) -> Sha:
+def resolve_main(repository: Repository, carrier: Carrier, name: str) -> Sha:
     """The commit that main is at.
 
     Raises:
-        Refusal: There is no such revision.
+        Refusal: There is no such revision, or the series has main as a PR's branch.
     """
+    for pull_request in carrier.series:
+        if name in {pull_request.branch, branch_ref(pull_request.branch)}:
+            raise Refusal(
+                f"SERIES.md:{pull_request.line}: {pull_request.name} has the branch {name}, which is "
+                "main here; main is never moved, so give the PR a branch of its own"
+            )
     main = repository.resolve(name)
     if main is None:
         raise Refusal(

@@ -8,7 +8,7 @@ from rich.tree import Tree
 
 from carry.carried import Carrier
 from merge_series.inspect import BranchStatus, Check
-from merge_series.records import MergeRecord
+from merge_series.records import MergeRecord, SettledFile
 from stack.model import PullRequest
 
 
@@ -28,25 +28,27 @@ def status_table(statuses: Sequence[BranchStatus]) -> Table:
     return table
 
 
-def merge_table(merged: Sequence[MergeRecord]) -> Table:
-    """What was merged into each branch, what conflicted and how each file was settled."""
-    table = Table(
-        "Branch", "Merged", "Conflicted", "Settled by", "Allowlist", box=None, show_lines=False
-    )
+def merge_table(merged: Sequence[MergeRecord], title: str | None = None) -> Table:
+    """What was merged into each branch, what git left open and how each file was settled."""
+    table = Table(box=None, title=title, title_justify="left", title_style="bold")
+    for name in ("Branch", "Merged", "Allowlist", "Open, and how it was settled"):
+        table.add_column(name, overflow="fold")
     last = ""
     for record in merged:
-        files = record.settled
         listed = record.allowlist
         table.add_row(
             record.branch if record.branch != last else "",
             f"{record.source} {record.theirs[:9]}",
-            "\n".join(_short(f.path) for f in files if f.conflicted) or "none",
-            "\n".join(f.how for f in files if f.conflicted)
-            or "\n".join(f"{f.how}: {_short(f.path)}" for f in files),
             f"{listed.before} -> {listed.after}" if listed else "",
+            "\n".join(_settled(file) for file in record.settled) or "nothing",
         )
         last = record.branch
     return table
+
+
+def _settled(file: SettledFile) -> str:
+    what = "conflicted" if file.conflicted else "merged cleanly but stale"
+    return f"{file.path}\n  {what}: {file.how}"
 
 
 def check_table(checks: Sequence[Check]) -> Table:
@@ -89,7 +91,3 @@ def _node(pull_request: PullRequest, status: BranchStatus, others: Sequence[int]
     if status.summary != "up to date":
         text.append(f"  [{status.summary}]", style="yellow")
     return text
-
-
-def _short(path: str) -> str:
-    return path.removeprefix("megatron/")

@@ -66,7 +66,7 @@ class Syncer:
             Refusal: Nothing was changed.
         """
         refuse_stopped(self.operations)
-        main = resolve_main(self.repository, main_name)
+        main = resolve_main(self.repository, self.carrier, main_name)
         old = ready(self.repository, self.carrier, main)
         merged, stopped = self.merge_all(main, old, ())
         return self._end(main_name, main, old, merged, stopped)
@@ -194,7 +194,7 @@ def dry_run(path: Path, carrier: Carrier, main_name: str, told: Callable[[str], 
     with tempfile.TemporaryDirectory() as folder, Repository.open(path, Path(folder)) as repository:
         operations = Operations(repository)
         refuse_stopped(operations)
-        main = resolve_main(repository, main_name)
+        main = resolve_main(repository, carrier, main_name)
         old = ready(repository, carrier, main)
         syncer = Syncer(repository, carrier, operations, told)
         merged, stopped = syncer.merge_all(main, old, ())

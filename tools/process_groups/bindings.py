@@ -5,8 +5,8 @@ the handler, say) keeps all its bindings: the code may mean any of them.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import ClassVar, NamedTuple
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -66,8 +66,7 @@ class Names:
             for name in self.parameters:
                 self._bind(name, Other(None))
         if isinstance(node, Comprehension):
-            for generator in node.generators:
-                self._bind_targets(generator.target)
+            self._collect(generator.target for generator in node.generators)
         elif isinstance(node, ast.Lambda):
             self._collect([node.body])
         else:
@@ -97,69 +96,95 @@ class Names:
     def _bind(self, name: str, binding: Binding) -> None:
         self.bound.setdefault(name, []).append(binding)
 
-    def _bind_targets(self, target: ast.AST) -> None:
-        for node in ast.walk(target):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                self._bind(node.id, Other(None))
-
     def _collect(self, body: Iterable[ast.AST]) -> None:
         pending = list(body)[::-1]
         while pending:
             node = pending.pop()
-            pending.extend(reversed(self._collect_one(node)))
+            note = self._NOTES.get(type(node))
+            if note is not None:
+                note(self, node)
+            pending.extend(reversed(_same_scope(node)))
 
-    def _collect_one(self, node: ast.AST) -> list[ast.AST]:
-        """Note what ``node`` binds and return the parts of it that belong to the same scope."""
-        if isinstance(node, Definition):
-            self._bind(node.name, Other(node))
-            self.definitions.setdefault(node.name, []).append(node)
-            return list(outside_of(node))
-        if isinstance(node, ast.Lambda):
-            return list(outside_of(node))
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                top = alias.name.split(".", maxsplit=1)[0]
-                self._bind(alias.asname or top, Import(alias.name if alias.asname else top))
-        elif isinstance(node, ast.ImportFrom):
-            self._bind_from_import(node)
-        elif isinstance(node, ast.Global):
-            self.globals.update(node.names)
-        elif isinstance(node, ast.Nonlocal):
-            self.nonlocals.update(node.names)
-        elif isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    self._bind(target.id, Value(node.value))
-            return [node.value]
-        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and isinstance(node.target, ast.Name):
-            if node.value is None:
-                return []
-            self._bind(node.target.id, Value(node.value))
-            return [node.value]
-        elif isinstance(node, ast.Name):
-            if not isinstance(node.ctx, ast.Load):
-                self._bind(node.id, Other(None))
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
-            if node.name is not None:
-                self._bind(node.name, Other(None))
-        elif isinstance(node, ast.MatchMapping) and node.rest is not None:
-            self._bind(node.rest, Other(None))
-        elif isinstance(node, ast.comprehension):
-            # Its targets are the comprehension's own; only a walrus inside binds out here.
-            return [node.iter, *node.ifs]
-        return list(ast.iter_child_nodes(node))
+    def _definition(self, node: Definition) -> None:
+        self._bind(node.name, Other(node))
+        self.definitions.setdefault(node.name, []).append(node)
 
-    def _bind_from_import(self, node: ast.ImportFrom) -> None:
+    def _import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            top = alias.name.split(".", maxsplit=1)[0]
+            self._bind(alias.asname or top, Import(alias.name if alias.asname else top))
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
         module = node.module or ""
         if node.level:
-            base = self._package.split(".")
-            base = base[: len(base) - (node.level - 1)]
-            module = ".".join([*base, module] if module else base)
+            parts = self._package.split(".")
+            module = ".".join([*parts[: len(parts) - node.level + 1], *filter(None, [module])])
         for alias in node.names:
             if alias.name == "*":
                 self.stars.append(module)
             else:
                 self._bind(alias.asname or alias.name, Import(f"{module}.{alias.name}"))
+
+    def _assignment(self, node: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> None:
+        for target in _plain_targets(node):
+            if node.value is not None:
+                self._bind(target, Value(node.value))
+
+    def _stored(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self._bind(node.id, Other(None))
+
+    def _captured(self, node: ast.ExceptHandler | ast.MatchAs | ast.MatchStar) -> None:
+        if node.name is not None:
+            self._bind(node.name, Other(None))
+
+    def _rest(self, node: ast.MatchMapping) -> None:
+        if node.rest is not None:
+            self._bind(node.rest, Other(None))
+
+    def _global(self, node: ast.Global) -> None:
+        self.globals.update(node.names)
+
+    def _nonlocal(self, node: ast.Nonlocal) -> None:
+        self.nonlocals.update(node.names)
+
+    # How each node that binds a name is noted.
+    _NOTES: ClassVar[dict[type, Callable[..., None]]] = {
+        ast.FunctionDef: _definition,
+        ast.AsyncFunctionDef: _definition,
+        ast.ClassDef: _definition,
+        ast.Import: _import,
+        ast.ImportFrom: _import_from,
+        ast.Assign: _assignment,
+        ast.AnnAssign: _assignment,
+        ast.NamedExpr: _assignment,
+        ast.Name: _stored,
+        ast.ExceptHandler: _captured,
+        ast.MatchAs: _captured,
+        ast.MatchStar: _captured,
+        ast.MatchMapping: _rest,
+        ast.Global: _global,
+        ast.Nonlocal: _nonlocal,
+    }
+
+
+def _same_scope(node: ast.AST) -> list[ast.AST]:
+    """Return the parts of ``node`` that may bind further names in the scope it stands in."""
+    if isinstance(node, Definition | ast.Lambda):
+        return list(outside_of(node))
+    if isinstance(node, ast.comprehension):
+        # Its targets are the comprehension's own; only a walrus inside binds out here.
+        return [node.iter, *node.ifs]
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and _plain_targets(node):
+        return [] if node.value is None else [node.value]
+    return list(ast.iter_child_nodes(node))
+
+
+def _plain_targets(node: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> list[str]:
+    """Return the names that get the whole value, if nothing else gets a part of it."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    return names if len(names) == len(targets) else []
 
 
 def parameters_of(arguments: ast.arguments) -> list[ast.arg]:

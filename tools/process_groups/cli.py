@@ -49,7 +49,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.FAILED
     except BrokenPipeError:
         # The reader of stdout has gone; the interpreter must not write there again.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return ExitCode.FAILED
     except KeyboardInterrupt:
         _say("interrupted; the list is as it was")

@@ -5,28 +5,35 @@ how ``not``, ``and`` and ``or`` combine them, and which code an early exit leave
 """
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Protocol
 
 Facts = frozenset[str]
-Atom = Callable[[ast.expr, bool], Facts]
 
 NO_FACTS: Facts = frozenset()
 
 
-def implied(test: ast.expr, truth: bool, atom: Atom) -> Facts:  # noqa: FBT001 - a truth value is what it is
+class Atom(Protocol):
+    """Gives the facts that hold once a smallest test has come out as ``truth``."""
+
+    def __call__(self, test: ast.expr, /, *, truth: bool) -> Facts:
+        """Return the facts."""
+
+
+def implied(test: ast.expr, atom: Atom, *, truth: bool) -> Facts:
     """Return the facts that hold once ``test`` has come out as ``truth``."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return implied(test.operand, not truth, atom)
+        return implied(test.operand, atom, truth=not truth)
     if isinstance(test, ast.BoolOp):
-        parts = [implied(value, truth, atom) for value in test.values]
+        parts = [implied(value, atom, truth=truth) for value in test.values]
         # `and` is true, and `or` false, only if all parts are; otherwise any one part may have
         # decided, and only what they share is known.
         if isinstance(test.op, ast.And) == truth:
-            return frozenset().union(*parts)
-        return frozenset(parts[0]).intersection(*parts[1:])
+            return parts[0].union(*parts[1:])
+        return parts[0].intersection(*parts[1:])
     if isinstance(test, ast.NamedExpr):
-        return implied(test.value, truth, atom)
-    return atom(test, truth)
+        return implied(test.value, atom, truth=truth)
+    return atom(test, truth=truth)
 
 
 def after(statement: ast.stmt, atom: Atom) -> Facts:
@@ -38,13 +45,13 @@ def after(statement: ast.stmt, atom: Atom) -> Facts:
         return NO_FACTS
     facts = NO_FACTS
     if leaves(statement.body):
-        facts |= implied(statement.test, False, atom)
+        facts |= implied(statement.test, atom, truth=False)
     if leaves(statement.orelse):
-        facts |= implied(statement.test, True, atom)
+        facts |= implied(statement.test, atom, truth=True)
     return facts
 
 
-def leaves(body: list[ast.stmt]) -> bool:
+def leaves(body: Iterable[ast.stmt]) -> bool:
     """Tell whether ``body`` always leaves the code around it, and not only by raising."""
     return _exits(body) == {"ends", "quietly"}
 
@@ -57,13 +64,10 @@ def _exits(body: Iterable[ast.stmt]) -> set[str]:
             return found | {"ends"}
         if isinstance(statement, ast.Return | ast.Continue | ast.Break):
             return found | {"ends", "quietly"}
-        if isinstance(statement, ast.If):
-            branches = _exits(statement.body), _exits(statement.orelse)
-        elif isinstance(statement, ast.With | ast.AsyncWith):
-            branches = _exits(statement.body), _exits(statement.body)
-        else:
+        if not isinstance(statement, ast.If):
             continue
-        found |= (branches[0] | branches[1]) & {"quietly"}
-        if "ends" in branches[0] & branches[1]:
+        first, second = _exits(statement.body), _exits(statement.orelse)
+        found |= (first | second) & {"quietly"}
+        if "ends" in first & second:
             return found | {"ends"}
     return found

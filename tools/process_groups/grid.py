@@ -20,6 +20,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from process_groups.bindings import Function, parameters_of
 from process_groups.conditions import NO_FACTS, Facts, after, implied
 from process_groups.errors import ScanError
 
@@ -31,8 +32,6 @@ _TORCH_MAKERS = frozenset(
 )
 _FILLING_METHODS = frozenset({"add", "append", "extend", "insert", "setdefault", "update"})
 _EXISTS = "exists"
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Grid(NamedTuple):
@@ -55,7 +54,7 @@ def derive(tree: ast.Module) -> Grid:
     Raises:
         ScanError: No function of it returns a process group.
     """
-    functions = {node.name: node for node in _top_level(tree.body) if isinstance(node, _Function)}
+    functions = {node.name: node for node in _top_level(tree.body) if isinstance(node, Function)}
     flows = {name: _Flow(node) for name, node in functions.items()}
     makers = _makers(flows)
     variables = {
@@ -80,8 +79,8 @@ def derive(tree: ast.Module) -> Grid:
 class _Flow:
     """Where the values in one function come from, without regard to order."""
 
-    def __init__(self, node: _Function) -> None:
-        self.parameters = {argument.arg for argument in _arguments(node.args)}
+    def __init__(self, node: Function) -> None:
+        self.parameters = {argument.arg for argument in parameters_of(node.args)}
         self.globals: set[str] = set()
         self.sources: dict[str, list[ast.expr]] = {}
         self._bound: set[str] = set()
@@ -93,7 +92,7 @@ class _Flow:
         pending: list[ast.AST] = list(body)
         while pending:
             node = pending.pop()
-            if isinstance(node, _Function):
+            if isinstance(node, Function):
                 inner: list[ast.expr] = []
                 self._collect(node.body, inner)
                 self.sources.setdefault(node.name, []).extend(inner)
@@ -101,23 +100,15 @@ class _Flow:
                 continue
             pending.extend(ast.iter_child_nodes(node))
             if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom):
-                if node.value is not None:
-                    returns.append(node.value)
+                returns.extend(filter(None, [node.value]))
             elif isinstance(node, ast.Global):
                 self.globals.update(node.names)
             elif isinstance(node, ast.Call):
                 self.calls.append(node)
                 self._fill(node)
-            elif isinstance(node, ast.Assign):
-                for target in node.targets:
-                    self._assign(target, node.value)
-            elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
-                if node.value is not None:
-                    self._assign(node.target, node.value)
-            elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-                self._assign(node.target, node.iter)
-            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-                self._assign(node.optional_vars, node.context_expr)
+            else:
+                for target, value in _assigned(node):
+                    self._assign(target, value)
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         for node in ast.walk(target):
@@ -162,6 +153,19 @@ class _Flow:
                     pending.append(child)
                 elif isinstance(child, ast.keyword):
                     pending.append(child.value)
+
+
+def _assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the targets of ``node``, each with what it is given."""
+    if isinstance(node, ast.Assign):
+        return [(target, node.value) for target in node.targets]
+    if isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+        return [] if node.value is None else [(node.target, node.value)]
+    if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        return [(node.target, node.iter)]
+    if isinstance(node, ast.withitem) and node.optional_vars is not None:
+        return [(node.optional_vars, node.context_expr)]
+    return []
 
 
 def _makers(flows: dict[str, _Flow]) -> set[str]:
@@ -229,8 +233,8 @@ def _accessors(
             return accessors
 
 
-def _is_grid_test(node: _Function, state: set[str]) -> bool:
-    def atom(test: ast.expr, truth: bool) -> Facts:  # noqa: FBT001 - see conditions.implied
+def _is_grid_test(node: Function, state: set[str]) -> bool:
+    def atom(test: ast.expr, /, *, truth: bool) -> Facts:
         if isinstance(test, ast.Constant) and bool(test.value) != truth:
             return frozenset({_EXISTS})  # a constant never comes out the other way
         if (
@@ -248,10 +252,14 @@ def _is_grid_test(node: _Function, state: set[str]) -> bool:
         for statement in body:
             if isinstance(statement, ast.Return):
                 value = statement.value or ast.Constant(None)
-                yield _EXISTS in known | implied(value, True, atom)
+                yield _EXISTS in known | implied(value, atom, truth=True)
             elif isinstance(statement, ast.If):
-                yield from answers(statement.body, known | implied(statement.test, True, atom))
-                yield from answers(statement.orelse, known | implied(statement.test, False, atom))
+                yield from answers(
+                    statement.body, known | implied(statement.test, atom, truth=True)
+                )
+                yield from answers(
+                    statement.orelse, known | implied(statement.test, atom, truth=False)
+                )
                 known |= after(statement, atom)
             elif any(isinstance(inner, ast.Return) for inner in ast.walk(statement)):
                 yield False
@@ -267,11 +275,6 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         for field in ("body", "orelse", "finalbody"):
             if isinstance(statement, ast.If | ast.Try):
                 yield from _top_level(getattr(statement, field, []))
-
-
-def _arguments(arguments: ast.arguments) -> list[ast.arg]:
-    extra = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
-    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra]
 
 
 def _callee(call: ast.Call) -> str:

@@ -1,4 +1,4 @@
-"""What a dotted name means in a tree: ``megatron.core.mpu.f`` is ``megatron.core.parallel_state.f``.
+"""What a dotted name means in a tree: ``megatron.core.mpu`` is ``megatron.core.parallel_state``.
 
 A name is followed through the imports, plain assignments and star imports of the modules it goes
 through. Modules are parsed only when a name leads there.
@@ -72,8 +72,8 @@ class Resolver:
     Args:
         paths: Paths of the tree's modules.
         load: Gives the exports of the module in a path.
-        ends: Dotted names that an assignment ends at: to put such a function into a variable is
-            the read, what is done with the variable is not followed.
+        ends: Dotted names that are followed no further. To put one of them into a variable is
+            the read; what is done with the variable is not followed.
     """
 
     def __init__(
@@ -103,6 +103,8 @@ class Resolver:
 
     def _member(self, place: str, part: str, active: frozenset[str]) -> frozenset[str]:
         name = f"{place}.{part}"
+        if name in self.ends:
+            return frozenset({name})
         if name in active:
             return frozenset()
         active |= {name}

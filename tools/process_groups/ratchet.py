@@ -33,7 +33,7 @@ class Difference(NamedTuple):
 
 
 def compare(found: Counter[Read], allowed: Counter[Read]) -> Difference:
-    """Return how ``found`` differs from ``allowed``; both parts are empty only if they are equal."""
+    """Return how ``found`` differs from ``allowed``; both parts are empty if it does not."""
     return Difference(found - allowed, allowed - found)
 
 

@@ -20,9 +20,19 @@ from process_groups.bindings import Names
 from process_groups.errors import ScanError
 from process_groups.grid import MODULE, Grid, derive
 from process_groups.grid import PATH as GRID_PATH
-from process_groups.modules import ROOT, Exports, Resolver, dotted, exports_of, package_name
-from process_groups.reader import SHIM, SHIM_TARGET, Reader
+from process_groups.meaning import SHIM, SHIM_TARGET, Meanings
+from process_groups.modules import (
+    ROOT,
+    Exports,
+    Resolver,
+    dotted,
+    exports_of,
+    module_name,
+    package_name,
+)
+from process_groups.reader import Reader
 from process_groups.reads import Read
+from process_groups.scope import Scope
 
 __all__ = ["ScanCache", "ScanError", "scan_directory", "scan_tree"]
 
@@ -177,7 +187,7 @@ class _Scan:
         key = path, self._blobs[path], words
         if key not in self._cache.aliases:
             source = self._source(path)
-            top = [node for node in _statements(source.tree.body, into_definitions=False)]
+            top = list(_statements(source.tree.body, into_definitions=False))
             aliases = _aliases(top, words, self._functions)
             self._cache.aliases[key] = aliases & source.names.bound.keys()
         return self._cache.aliases[key]
@@ -198,15 +208,19 @@ class _Scan:
         ends = {f"{MODULE}.{name}" for name in self._grid.accessors | self._grid.state}
         resolver = Resolver(self._blobs, self._exports, frozenset(ends | {SHIM_TARGET}))
         reads = Reader(
-            path=path,
-            tree=source.tree,
-            names=source.names,
+            path,
+            scope=Scope(
+                source.tree,
+                parent=None,
+                key="",
+                package=package_name(path),
+                inner=source.inner,
+                names=source.names,
+            ),
             lines=_lines_with(source.text, local),
             words=local,
-            grid=self._grid,
-            resolver=resolver,
-            inner=source.inner,
-        ).read()
+            meanings=Meanings(module_name(path), self._grid, resolver),
+        ).read(source.tree)
         depends = tuple((asked, self._blobs.get(asked)) for asked in sorted(resolver.asked))
         self._cache.results[key] = _Result(reads, depends)
         return reads

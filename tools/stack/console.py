@@ -17,6 +17,18 @@ from stack.errors import ExitCode, Refusal
 _WIDTH = None if sys.stderr.isatty() or "COLUMNS" in os.environ else 132
 people = Console(stderr=True, highlight=False, markup=False, width=_WIDTH)
 
+# A hook of another repository sets these; every git command of ours is about the one it was given.
+_LOCAL_TO_ANOTHER_REPOSITORY = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+)
+
 
 def print_json(data: object) -> None:
     """Write ``data`` as JSON to stdout."""
@@ -28,6 +40,8 @@ def run(command: click.Command, **extra: Any) -> NoReturn:  # noqa: ANN401 - cli
 
     A command's return value, if it is an ``ExitCode``, is the exit code.
     """
+    for name in _LOCAL_TO_ANOTHER_REPOSITORY:
+        os.environ.pop(name, None)
     sys.exit(_exit_code(lambda: command.main(standalone_mode=False, **extra)))
 
 

@@ -45,6 +45,21 @@ def test_no_main(world):
     )
 
 
+def test_main_as_a_branch_of_the_series(world):
+    assert refused(world, "--main", "offsets", "sync") == (
+        "error: SERIES.md:6: #2 has the branch offsets, which is main here; main is never moved, "
+        "so give the PR a branch of its own"
+    )
+
+
+def test_the_environment_of_another_repository_is_not_taken(world, monkeypatch):
+    world.commit("main", {"README": "new\n"}, "Add a readme")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
+    done = world.run("sync")
+    assert done.code == 0, done.err
+
+
 def test_no_branch(world):
     world.git("branch", "-D", "offsets")
     assert refused(world, "sync") == (

@@ -64,6 +64,10 @@ Full.
 
    Note: this is text.
 
+   ```
+   Adds: `code`
+   ```
+
    `Adds:` is code.
 
    Adds: `tools/check.py`,
@@ -120,7 +124,8 @@ PARSED = Series(
                     subject="Add the check",
                     body=(
                         "Why it is there,\nin two lines.\n\n- a list\n  goes on\n\n"
-                        "    indented code\n\nNote: this is text.\n\n`Adds:` is code."
+                        "    indented code\n\nNote: this is text.\n\n"
+                        "```\nAdds: `code`\n```\n\n`Adds:` is code."
                     ),
                     adds=("tools/check.py", "tools/data/list.txt"),
                     regenerates=("tools/allow.txt",),
@@ -132,7 +137,7 @@ PARSED = Series(
                     body="",
                     adds=(),
                     regenerates=("tools/allow.txt",),
-                    line=61,
+                    line=65,
                 ),
                 SeriesCommit(
                     number=3,
@@ -140,7 +145,7 @@ PARSED = Series(
                     body="But a body.",
                     adds=(),
                     regenerates=(),
-                    line=64,
+                    line=68,
                 ),
             ),
             line=8,

@@ -1,6 +1,6 @@
 # Copyright (c) 2026, NVIDIA CORPORATION. All rights reserved.
 
-"""Expert names of the FSDP-DTensor checkpoint helpers, for models with an EP layout of their own."""
+"""Expert names of the FSDP-DTensor checkpoint helpers, for models with their own EP layout."""
 
 from types import SimpleNamespace
 
@@ -51,10 +51,23 @@ FORMS = [
 # With 24 experts, one-digit indices of a rank turn into two-digit ones and back.
 BLOCKS = [(8, 4, rank) for rank in range(4)] + [(8, 1, 0), (8, 8, 7), (24, 2, 1), (24, 3, 2)]
 
+
+def block(num_experts, ep_size, ep_rank):
+    """Global indices of the experts that a rank holds."""
+    size = num_experts // ep_size
+    return range(ep_rank * size, (ep_rank + 1) * size)
+
+
+def keys(indices, first=0):
+    """A state dict of experts in every form, with keys counted from ``first``.
+
+    The value says which expert of which form it is.
+    """
+    return {form.format(index - first): (form, index) for form in FORMS for index in indices}
+
+
 HELPERS = {
-    'get_ep_layer_offset': lambda num_experts, **ep: checkpoint.get_ep_layer_offset(
-        num_experts, **ep
-    ),
+    'get_ep_layer_offset': checkpoint.get_ep_layer_offset,
     'handle_experts_in_state_dict': lambda num_experts, **ep: (
         checkpoint.handle_experts_in_state_dict({FC1 + '.weight0': 0}, num_experts, **ep)
     ),
@@ -94,7 +107,7 @@ def test_new_names_are_importable(name):
 class TestIntegers:
     """No process group exists in these tests, as in a tool that works on files."""
 
-    @pytest.mark.parametrize('num_experts, ep_size, ep_rank', BLOCKS)
+    @pytest.mark.parametrize(('num_experts', 'ep_size', 'ep_rank'), BLOCKS)
     def test_offset(self, num_experts, ep_size, ep_rank):
         offset = checkpoint.get_ep_layer_offset(num_experts, ep_rank=ep_rank, ep_size=ep_size)
         assert offset == ep_rank * num_experts / ep_size
@@ -103,45 +116,35 @@ class TestIntegers:
     def test_offset_without_experts(self, num_experts):
         assert checkpoint.get_ep_layer_offset(num_experts, ep_rank=1, ep_size=2) == 0
 
-    @pytest.mark.parametrize('form', FORMS)
-    @pytest.mark.parametrize('num_experts, ep_size, ep_rank', BLOCKS)
-    def test_state_dict_gets_global_indices(self, form, num_experts, ep_size, ep_rank):
-        size = num_experts // ep_size
-        mine = range(ep_rank * size, (ep_rank + 1) * size)
-        local = {form.format(place): index for place, index in enumerate(mine)}
-        dense = dict.fromkeys(DENSE, 'dense')
-        before = {**local, **dense}
+    @pytest.mark.parametrize(('num_experts', 'ep_size', 'ep_rank'), BLOCKS)
+    def test_state_dict_gets_global_indices(self, num_experts, ep_size, ep_rank):
+        mine = block(num_experts, ep_size, ep_rank)
+        before = {**keys(mine, first=mine[0]), **dict.fromkeys(DENSE, 'dense')}
+        kept = dict(before)
 
         renamed = checkpoint.handle_experts_in_state_dict(
             before, num_experts, ep_rank=ep_rank, ep_size=ep_size
         )
 
-        assert renamed == {**{form.format(index): index for index in mine}, **dense}
-        assert before == {**local, **dense}
+        assert renamed == {**keys(mine), **dict.fromkeys(DENSE, 'dense')}
+        assert before == kept
 
-    @pytest.mark.parametrize('form', FORMS)
-    @pytest.mark.parametrize('num_experts, ep_size, ep_rank', BLOCKS)
-    def test_global_indices_stay(self, form, num_experts, ep_size, ep_rank):
-        size = num_experts // ep_size
-        mine = range(ep_rank * size, (ep_rank + 1) * size)
-        renamed = {form.format(index): index for index in mine}
+    @pytest.mark.parametrize(('num_experts', 'ep_size', 'ep_rank'), BLOCKS)
+    def test_global_indices_stay(self, num_experts, ep_size, ep_rank):
+        renamed = keys(block(num_experts, ep_size, ep_rank))
         again = checkpoint.handle_experts_in_state_dict(
             renamed, num_experts, ep_rank=ep_rank, ep_size=ep_size
         )
         assert again == renamed
 
-    @pytest.mark.parametrize('form', FORMS)
-    @pytest.mark.parametrize('num_experts, ep_size, ep_rank', BLOCKS)
-    def test_local_key_of_each_expert(self, form, num_experts, ep_size, ep_rank):
-        size = num_experts // ep_size
-        mine = range(ep_rank * size, (ep_rank + 1) * size)
-        keys = [
-            checkpoint.expert_param_local_key(
-                form.format(index), num_experts, ep_rank=ep_rank, ep_size=ep_size
-            )
-            for index in mine
+    @pytest.mark.parametrize(('num_experts', 'ep_size', 'ep_rank'), BLOCKS)
+    def test_local_key_of_each_expert(self, num_experts, ep_size, ep_rank):
+        mine = block(num_experts, ep_size, ep_rank)
+        local = [
+            checkpoint.expert_param_local_key(key, num_experts, ep_rank=ep_rank, ep_size=ep_size)
+            for key in keys(mine)
         ]
-        assert keys == [form.format(place) for place in range(size)]
+        assert local == list(keys(mine, first=mine[0]))
 
     @pytest.mark.parametrize('key', DENSE)
     def test_local_key_of_a_dense_parameter(self, key):
@@ -183,32 +186,27 @@ class TestGlobalFallback:
 
     def test_offset(self):
         offsets = on_each_rank(
-            lambda rank: checkpoint.get_ep_layer_offset(NUM_EXPERTS), world_size=4, global_ep=2
+            lambda: checkpoint.get_ep_layer_offset(NUM_EXPERTS), world_size=4, global_ep=2
         )
         assert offsets == {0: 0, 1: 4, 2: 0, 3: 4}
 
     def test_offset_without_experts(self):
-        offsets = on_each_rank(
-            lambda rank: checkpoint.get_ep_layer_offset(), world_size=2, global_ep=2
-        )
+        offsets = on_each_rank(checkpoint.get_ep_layer_offset, world_size=2, global_ep=2)
         assert offsets == {0: 0, 1: 0}
 
-    @pytest.mark.parametrize('form', FORMS)
-    def test_state_dict_and_local_keys(self, form):
-        def rename(rank):
-            local = {form.format(place): place for place in range(4)}
+    def test_state_dict_and_local_keys(self):
+        def rename():
+            local = keys(block(NUM_EXPERTS, 2, dist.get_rank()), first=4 * dist.get_rank())
             renamed = checkpoint.handle_experts_in_state_dict(local, NUM_EXPERTS)
             back = [checkpoint.expert_param_local_key(key, NUM_EXPERTS) for key in renamed]
             return renamed, back
 
-        local = [form.format(place) for place in range(4)]
         assert on_each_rank(rename, world_size=2, global_ep=2) == {
-            rank: ({form.format(4 * rank + place): place for place in range(4)}, local)
-            for rank in range(2)
+            rank: (keys(block(NUM_EXPERTS, 2, rank)), list(keys(range(4)))) for rank in range(2)
         }
 
     def test_names_of_a_model_on_the_standard_grid(self):
-        def names(rank):
+        def names():
             model = gpt_model(standard_grid(), ep_size=2)
             return {
                 name: checkpoint.get_global_unique_param_name([model], param)
@@ -223,7 +221,7 @@ class TestCollection:
     @pytest.mark.parametrize('layouts', OWN_LAYOUTS, ids=str)
     def test_own_grid(self, layouts):
         found = on_each_rank(
-            lambda rank: checkpoint.get_ep_rank_and_size(own_grid(layouts.model_ep)),
+            lambda: checkpoint.get_ep_rank_and_size(own_grid(layouts.model_ep)),
             world_size=layouts.world_size,
             global_ep=layouts.global_ep,
         )
@@ -234,7 +232,7 @@ class TestCollection:
     def test_the_layers_agree(self):
         """The MoE layer takes its experts from the same group; the other tests rely on it."""
 
-        def indices(rank):
+        def indices():
             model = gpt_model(own_grid(4), ep_size=4)
             return [layer.mlp.local_expert_indices for layer in model.decoder.layers]
 
@@ -252,7 +250,7 @@ class TestCollection:
         assert checkpoint.get_ep_rank_and_size(ProcessGroupCollection(ep=None)) == (0, 1)
 
     def test_no_member_of_the_group(self):
-        def found(rank):
+        def found():
             pg_collection = ProcessGroupCollection(ep=dist.new_group([1]))
             try:
                 return checkpoint.get_ep_rank_and_size(pg_collection)
@@ -273,15 +271,13 @@ class TestModel:
     @pytest.mark.parametrize('wrappers', range(4))
     @pytest.mark.parametrize('layouts', OWN_LAYOUTS, ids=str)
     def test_own_grid(self, layouts, wrappers):
-        def found(rank):
+        def found():
             model = gpt_model(own_grid(layouts.model_ep), layouts.model_ep)
             for _ in range(wrappers):
                 model = Wrapper(model)
             return checkpoint.get_model_ep_rank_and_size(model)
 
-        assert on_each_rank(
-            found, world_size=layouts.world_size, global_ep=layouts.global_ep
-        ) == {
+        assert on_each_rank(found, world_size=layouts.world_size, global_ep=layouts.global_ep) == {
             rank: (rank % layouts.model_ep, layouts.model_ep) for rank in range(layouts.world_size)
         }
 
@@ -319,7 +315,7 @@ class TestModel:
         assert checkpoint.get_model_ep_rank_and_size(model) == (None, None)
 
     def test_ep_unset_keeps_the_fallback(self):
-        def names(rank):
+        def names():
             pg_collection = own_grid(2)
             del pg_collection.ep
             chunk = Chunk(experts(0, range(4)), pg_collection=pg_collection)
@@ -337,7 +333,7 @@ class TestModel:
         }
 
     def test_ep_none_turns_expert_parallelism_off(self):
-        def names(rank):
+        def names():
             pg_collection = own_grid(1)
             pg_collection.ep = None
             model = gpt_model(pg_collection, ep_size=1)
@@ -368,14 +364,15 @@ class TestSwiGLU:
         monkeypatch.setattr(
             checkpoint,
             'make_fsdp_dtensor',
-            lambda local, meta, dist_index, **_: (dist_index.owner, local.flatten().tolist()),
+            lambda local, _, dist_index, **__: (dist_index.owner, local.flatten().tolist()),
         )
 
-        def split(rank):
-            model = Wrapper(gpt_model(grid(model_ep), ep_size=model_ep))
-            mesh = DeviceMesh('cpu', [rank], _init_backend=False, _rank=0)
+        def split():
+            pg_collection = grid(model_ep)
+            model = gpt_model(pg_collection, ep_size=model_ep)
+            mesh = DeviceMesh.from_group(pg_collection.tp, 'cpu')
             state = {}
-            for name, param in model.module.named_parameters():
+            for name, param in model.named_parameters():
                 if '.experts.' not in name or 'linear_fc1' not in name:
                     continue
                 param.megatron_fsdp_slice = slice(0, param.numel())
@@ -386,13 +383,13 @@ class TestSwiGLU:
                 )
                 halves = torch.arange(2.0).repeat_interleave(param.numel() // 2).view_as(param)
                 moment = DTensor.from_local(halves, mesh, [Replicate()], run_check=False)
-                state['module.' + true_name(name, rank, model_ep)] = {
+                state['module.' + true_name(name, dist.get_rank(), model_ep)] = {
                     'step': 1,
                     'exp_avg': moment,
                     'exp_avg_sq': moment,
                 }
             _, optimizer = checkpoint.handle_swiglu_in_state_dict(
-                model.module, {}, {'state': state, 'param_groups': []}
+                model, {}, {'state': state, 'param_groups': []}
             )
             return {
                 key: (value['step'], *value['exp_avg'], value['exp_avg'] == value['exp_avg_sq'])

@@ -146,6 +146,8 @@ def _argument_list(
     source: Source, found: CallSite
 ) -> tuple[int, int, tuple[int, int] | None] | str:
     """Offsets of a call's brackets and of the logical line around it, or why nothing can be added."""
+    if found.in_string:
+        return "it stands in an f-string"
     call = found.call
     start, end = source.span(call)
     opened: list[int] = []

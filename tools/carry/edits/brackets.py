@@ -106,7 +106,10 @@ def _laid_out_again(
         return None
     old = source.between(start, end)
     indent = source.indentation(source.line_of(start))
-    if lay_out_line(old, indent, source.indent_unit) != old:
+    last = source.line_of(end - 1)
+    tail = source.content(last)[end - source.line_start(last) :].rstrip()
+    unit = source.indent_unit
+    if lay_out_line(old, indent, unit, tail) != old:
         return None
     splices = sorted(
         (_flat_splice(source, addition) for addition in additions), key=lambda item: item.start
@@ -116,7 +119,7 @@ def _laid_out_again(
         parts += [source.between(position, splice.start), splice.text]
         position = splice.end
     parts.append(source.between(position, end))
-    new = lay_out_line("".join(parts), indent, source.indent_unit)
+    new = lay_out_line("".join(parts), indent, unit, tail)
     return None if new is None else Change(Splice(start, end, new))
 
 
@@ -161,10 +164,15 @@ def _add_locally(source: Source, addition: Addition) -> list[Change]:
     if len(source.content(line)) + len(splice.text) <= LIMIT:
         return [Change(splice)]
     if line > source.line_of(addition.at):
+        if source.content(line).strip() == source.between(present[0].start, present[-1].end):
+            return [Change(_one_a_line(source, addition, present, line))]
         break_ = f"\n{source.indentation(line)}"
         if splice.text.startswith(", "):
             return [Change(Splice(splice.start, splice.end, f",{break_}{splice.text[2:]}"))]
         return [Change(Splice(splice.start, splice.end, f"{splice.text.rstrip()}{break_}"))]
+    if any(token.type == tokenize.COMMENT for token in source.tokens(addition.at, addition.end + 1)):
+        # To break the list anywhere else would move a comment away from what it is about.
+        return [Change(splice)]
     return [Change(_exploded(source, addition, present))]
 
 
@@ -195,20 +203,34 @@ def _add_lines(source: Source, addition: Addition, present: Sequence[Element]) -
     indent = source.indentation(source.line_of(last.start))
     at = source.line_start(line + 1)
     lines = "".join(f"{indent}{text},\n" for text in new)
-    if last.comma is not None:
-        return [Change(Splice(at, at, lines))]
-    return [Change(Splice(last.end, last.end, ",")), Change(Splice(at, at, f"{lines[:-2]}\n"))]
+    comma = [] if last.comma is not None else [Change(Splice(last.end, last.end, ","))]
+    return [*comma, Change(Splice(at, at, lines))]
+
+
+def _one_a_line(
+    source: Source, addition: Addition, present: Sequence[Element], line: int
+) -> Splice:
+    """The elements of a list that fill one line between its brackets, each on a line of its own."""
+    indent = source.indentation(line)
+    texts = _with_new(source, addition, present)
+    start = source.line_start(line)
+    lines = ",\n".join(f"{indent}{text}" for text in texts)
+    return Splice(start, start + len(source.content(line)), f"{lines},")
 
 
 def _exploded(source: Source, addition: Addition, present: Sequence[Element]) -> Splice:
     """The whole list, one element a line, or all on the next line where that fits."""
     indent = source.indentation(source.line_of(addition.at))
     inner = indent + source.indent_unit
-    texts = [source.between(element.start, element.end) for element in present]
-    new = _new_elements(source, addition, present)
-    follower = _before(source, present)
-    index = list(present).index(follower) if follower else len(texts)
-    texts[index:index] = new
+    texts = _with_new(source, addition, present)
     together = f"{inner}{', '.join(texts)}"
     body = together if len(together) <= LIMIT else "\n".join(f"{inner}{text}," for text in texts)
     return Splice(addition.at + 1, addition.end, f"\n{body}\n{indent}")
+
+
+def _with_new(source: Source, addition: Addition, present: Sequence[Element]) -> list[str]:
+    texts = [source.between(element.start, element.end) for element in present]
+    follower = _before(source, present)
+    index = list(present).index(follower) if follower else len(texts)
+    texts[index:index] = _new_elements(source, addition, present)
+    return texts

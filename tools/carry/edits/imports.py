@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 from carry.edits.brackets import elements_of
+from carry.edits.layout import lay_out_import, names_of
 from carry.edits.model import AddImport
 from carry.edits.planning import Change, Order, Plan, Text
 from carry.edits.scopes import Site
 from carry.edits.source import Source, Splice
 from carry.edits.statements import shared_line
-from carry.edits.wrapping import LIMIT
 
 Import = ast.Import | ast.ImportFrom
 
@@ -66,25 +66,6 @@ def plan_import(operation: AddImport, text: Text) -> Plan:
     else:
         plan.changes.append(_new_statement(text.source, operation))
     return plan
-
-
-def render_import(module: str, names: Sequence[str], indent: str, unit: str) -> str:
-    """An import statement as isort's black profile writes it.
-
-    Args:
-        module: The module; leading dots make it relative.
-        names: The names, ``name as alias`` where wanted, in their order.
-        indent: Indentation of the statement.
-        unit: One level of indentation.
-
-    Returns:
-        The statement, its first line without indentation.
-    """
-    line = f"from {module} import {', '.join(names)}"
-    if len(indent) + len(line) <= LIMIT:
-        return line
-    inner = "".join(f"{indent}{unit}{name},\n" for name in names)
-    return f"from {module} import (\n{inner}{indent})"
 
 
 def _runtime_sites(text: Text) -> Iterator[Site]:
@@ -147,15 +128,13 @@ def _extend(source: Source, statement: ast.stmt, missing: Sequence[str]) -> list
     assert isinstance(statement, ast.ImportFrom)
     start, end = source.span(statement)
     indent = source.indentation(source.line_of(start))
-    present = [
-        alias.name + (f" as {alias.asname}" if alias.asname else "") for alias in statement.names
-    ]
+    present = names_of(statement)
     names = _sorted_in(present, missing)
     module = _module(statement)
     old = source.between(start, end)
-    if old == render_import(module, present, indent, source.indent_unit):
+    if old == lay_out_import(module, present, indent, source.indent_unit):
         return [
-            Change(Splice(start, end, render_import(module, names, indent, source.indent_unit)))
+            Change(Splice(start, end, lay_out_import(module, names, indent, source.indent_unit)))
         ]
     return _extend_locally(source, statement, missing)
 
@@ -232,7 +211,7 @@ def _place(statement: Import) -> tuple[Section, bool, str]:
 def _new_statement(source: Source, operation: AddImport) -> Change:
     module = operation.module
     names = sorted(operation.names, key=_sort_key)
-    line = render_import(module, names, "", source.indent_unit) if names else f"import {module}"
+    line = lay_out_import(module, names, "", source.indent_unit) if names else f"import {module}"
     place = (_section_of(module), bool(names), module.lower())
     body = source.tree.body
     skipped = 1 if ast.get_docstring(source.tree, clean=False) is not None else 0

@@ -40,6 +40,20 @@ ASSIGNMENTS = {
     ">>=",
     "**=",
 }
+_COMPOUND = {
+    "async",
+    "class",
+    "def",
+    "elif",
+    "else",
+    "except",
+    "finally",
+    "for",
+    "if",
+    "try",
+    "while",
+    "with",
+}
 _VALUE_KEYWORDS = {"None", "True", "False"}
 
 
@@ -58,6 +72,7 @@ class Leaf:
         is_atom: Whether the bracket encloses a value of its own, and not arguments or an index.
         priority: At what priority a line may break after it; 0 for never.
         depth: How deep in brackets it stands.
+        tail: The comment behind it.
     """
 
     text: str
@@ -70,6 +85,7 @@ class Leaf:
     is_atom: bool = False
     priority: int = 0
     depth: int = 0
+    tail: str = ""
 
     @property
     def is_value(self) -> bool:
@@ -93,6 +109,8 @@ def leaves_of(text: str) -> list[Leaf] | None:
     if leaves is None:
         return None
     _pair(leaves)
+    if _holds_several(leaves):
+        return None
     leaves = _without_trailing_commas(leaves)
     leaves = _with_optional_parentheses(leaves)
     _set_priorities(leaves)
@@ -159,6 +177,17 @@ def _pair(leaves: Sequence[Leaf]) -> None:
             leaf.partner = opened.pop()
             leaf.partner.partner = leaf
             leaf.is_atom = leaf.partner.is_atom
+
+
+def _holds_several(leaves: Sequence[Leaf]) -> bool:
+    """Whether more than one statement stands on the line."""
+    shallow = _shallow(leaves)
+    colons = [leaf for leaf in shallow if leaf.text == ":" and not leaf.is_string]
+    lambdas = sum(leaf.text == "lambda" for leaf in shallow)
+    compound = leaves[0].text in _COMPOUND
+    return any(leaf.text == ";" for leaf in shallow) or (
+        compound and (len(colons) > 1 + lambdas or leaves[-1].text != ":")
+    )
 
 
 def _without_trailing_commas(leaves: Sequence[Leaf]) -> list[Leaf]:

@@ -43,11 +43,13 @@ class CallSite:
         site: The innermost statement around it.
         part: The part of a compound statement that holds the call, where it is not the statement's own
             first line: an ``except``, a ``case`` or a decorator.
+        in_string: Whether it stands in an f-string.
     """
 
     call: ast.Call
     site: Site
     part: ast.AST | None
+    in_string: bool
 
 
 def definitions(tree: ast.Module) -> dict[str, list[Definition]]:
@@ -122,9 +124,13 @@ def calls(site: Site) -> Iterator[CallSite]:
 
 
 def _calls_in(node: ast.AST, site: Site, part: ast.AST | None) -> Iterator[CallSite]:
+    in_strings: set[int] = set()
     for child in ast.walk(node):
-        if isinstance(child, ast.Call):
-            yield CallSite(child, site, part)
+        # `ast.walk` comes to a node before it comes to what is inside it.
+        if isinstance(child, ast.JoinedStr):
+            in_strings.update(id(inner) for inner in ast.walk(child))
+        elif isinstance(child, ast.Call):
+            yield CallSite(child, site, part, id(child) in in_strings)
 
 
 def dotted(node: ast.expr) -> str:

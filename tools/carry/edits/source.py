@@ -146,24 +146,28 @@ class Source:
         return self.text[start:end].replace("\r\n", "\n").replace("\r", "\n")
 
     def tokens(self, start: int, end: int) -> list[Token]:
-        """The tokens between two offsets, which must hold whole brackets; white space left out."""
+        """The tokens between two offsets, which must hold whole brackets; white space left out.
+
+        An f-string is one token, whatever stands inside it.
+        """
         first_line = self.line_of(start)
         column = start - self._starts[first_line]
-        found = []
+
+        def absolute(row: int, col: int) -> int:
+            return self._starts[first_line + row - 1] + col + (column if row == 1 else 0)
+
+        found: list[Token] = []
+        nested: list[int] = []
         for token in tokenize.generate_tokens(io.StringIO(self.between(start, end)).readline):
-            if token.type in _WHITE:
-                continue
-            (row, left), (last_row, right) = token.start, token.end
-            found.append(
-                Token(
-                    token.type,
-                    token.string,
-                    self._starts[first_line + row - 1] + left + (column if row == 1 else 0),
-                    self._starts[first_line + last_row - 1]
-                    + right
-                    + (column if last_row == 1 else 0),
-                )
-            )
+            if token.type == tokenize.FSTRING_START:
+                nested.append(absolute(*token.start))
+            elif token.type == tokenize.FSTRING_END:
+                first, last = nested.pop(), absolute(*token.end)
+                if not nested:
+                    found.append(Token(tokenize.STRING, self.text[first:last], first, last))
+            elif not nested and token.type not in _WHITE:
+                first, last = absolute(*token.start), absolute(*token.end)
+                found.append(Token(token.type, token.string, first, last))
         return found
 
     def spliced(self, splices: list[Splice]) -> str:

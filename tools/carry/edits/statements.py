@@ -8,6 +8,7 @@ from carry.edits.layout import lay_out_statements
 from carry.edits.model import Edit, EditStatement, InsertAtStart
 from carry.edits.planning import Change, Order, Plan, Text
 from carry.edits.scopes import (
+    Definition,
     Site,
     assigned,
     calls,
@@ -53,7 +54,7 @@ def plan_statement(
         if refusal:
             plan.reasons.append(f"{text.where(site.statement)}: {refusal}")
         else:
-            plan.changes.append(_change(text.source, site, operation))
+            plan.changes.append(_change(text.source, site, operation, wanted))
     return plan
 
 
@@ -88,15 +89,10 @@ def plan_at_start(
         indent = source.indentation(node.body[0].lineno - 1)
         laid_out = lay_out_statements(operation.text, indent, source.indent_unit)
         if skipped:
-            plan.changes.append(_insert_after(source, site, laid_out, Order.START))
+            change = _insert_after(source, site, laid_out, wanted, Order.START)
         else:
-            line = source.line_of(source.span(node.body[0])[0])
-            while line > 0 and _is_comment_or_blank(source, line - 1):
-                line -= 1
-            start = source.line_start(line)
-            plan.changes.append(
-                Change(Splice(start, start, f"{laid_out}\n"), Order.START, len(indent))
-            )
+            change = _insert_first(source, site, laid_out, wanted)
+        plan.changes.append(change)
     return plan
 
 
@@ -252,7 +248,9 @@ def _irreplaceable(site: Site, operation: EditStatement) -> str:
     return ""
 
 
-def _change(source: Source, site: Site, operation: EditStatement) -> Change:
+def _change(
+    source: Source, site: Site, operation: EditStatement, wanted: Sequence[ast.stmt]
+) -> Change:
     start, end = source.span(site.statement)
     line, last = source.line_of(start), source.line_of(end - 1)
     indent = source.indentation(line)
@@ -264,24 +262,101 @@ def _change(source: Source, site: Site, operation: EditStatement) -> Change:
         case "replace":
             return Change(Splice(start, end, laid_out[len(indent) :]))
         case "after":
-            return _insert_after(source, site, laid_out, Order.AFTER)
+            return _insert_after(source, site, laid_out, wanted, Order.AFTER)
         case _:
-            previous = site.block[site.index - 1].end_lineno if site.index else 0
-            while line > (previous or 0) and _is_comment_at(source, line - 1, indent):
-                line -= 1
-            at = source.line_start(line)
-            return Change(Splice(at, at, f"{laid_out}\n"), Order.BEFORE, len(indent))
+            return _insert_before(source, site, laid_out, wanted)
 
 
-def _insert_after(source: Source, site: Site, laid_out: str, order: Order) -> Change:
-    end = source.span(site.statement)[1]
-    last = source.line_of(end - 1)
-    indent = source.indentation(site.statement.lineno - 1)
+def _insert_first(
+    source: Source, site: Site, laid_out: str, wanted: Sequence[ast.stmt]
+) -> Change:
+    line = source.line_of(source.span(site.statement)[0])
+    indent = source.indentation(line)
+    while _is_comment_or_blank(source, line - 1):
+        line -= 1
+    at = source.line_start(line)
+    below = max(0, _gap(wanted[-1], site.statement, site) - _blank_lines(source, line))
+    return Change(Splice(at, at, laid_out + "\n" * (1 + below)), Order.START, len(indent))
+
+
+def _insert_before(
+    source: Source, site: Site, laid_out: str, wanted: Sequence[ast.stmt]
+) -> Change:
+    line = source.line_of(source.span(site.statement)[0])
+    indent = source.indentation(line)
+    previous = site.block[site.index - 1] if site.index else None
+    top = (previous.end_lineno or 0) if previous else 0
+    # Comments right above a statement are about it and stay with it.
+    while line > top and _is_comment_at(source, line - 1, indent):
+        line -= 1
+    blank = 0
+    while line - blank > top and not source.content(line - blank - 1).strip():
+        blank += 1
+    needed = _gap(previous, wanted[0], site) if previous else _gap_at_start(wanted[0], site)
+    above = max(0, needed - blank)
+    below = _gap(wanted[-1], site.statement, site)
+    at = source.line_start(line)
+    text = "\n" * above + laid_out + "\n" * (1 + below)
+    return Change(Splice(at, at, text), Order.BEFORE, len(indent))
+
+
+def _insert_after(
+    source: Source, site: Site, laid_out: str, wanted: Sequence[ast.stmt], order: Order
+) -> Change:
+    last = source.line_of(source.span(site.statement)[1] - 1)
+    depth = len(source.indentation(site.statement.lineno - 1))
     at = source.line_start(last + 1)
+    above = _gap(site.statement, wanted[0], site)
     if source.content(last) == source.lines[last]:
         # The file ends without a line ending, and keeps doing so.
-        return Change(Splice(at, at, f"\n{laid_out}"), order, len(indent))
-    return Change(Splice(at, at, f"{laid_out}\n"), order, len(indent))
+        return Change(Splice(at, at, "\n" * (1 + above) + laid_out), order, depth)
+    if site.index + 1 < len(site.block):
+        needed = _gap(wanted[-1], site.block[site.index + 1], site)
+    else:
+        needed = _gap_at_end(source, last + 1, wanted[-1])
+    below = max(0, needed - _blank_lines(source, last + 1))
+    text = "\n" * above + laid_out + "\n" * (1 + below)
+    return Change(Splice(at, at, text), order, depth)
+
+
+def _gap(first: ast.stmt, second: ast.stmt, site: Site) -> int:
+    """How many blank lines black wants between two statements at the least."""
+    nested = not isinstance(site.parent, ast.Module)
+    if isinstance(first, Definition) or isinstance(second, Definition):
+        return 1 if nested else 2
+    imports = (ast.Import, ast.ImportFrom)
+    if isinstance(first, imports) and not isinstance(second, imports):
+        return 1
+    is_docstring = (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+        and isinstance(site.parent, ast.ClassDef)
+        and site.parent.body[0] is first
+    )
+    return 1 if is_docstring else 0
+
+
+def _gap_at_start(first: ast.stmt, site: Site) -> int:
+    """How many blank lines black wants before the first statement of a block."""
+    plain_block = not isinstance(site.parent, (Definition, ast.Module))
+    return 1 if plain_block and isinstance(first, Definition) else 0
+
+
+def _gap_at_end(source: Source, line: int, last: ast.stmt) -> int:
+    """How many blank lines black wants behind the last statement of a block."""
+    if not isinstance(last, Definition) or line >= len(source.lines):
+        return 0
+    keyword = source.content(line).strip().partition(" ")[0].rstrip(":")
+    return 0 if keyword in ("else", "elif", "except", "finally", "case") else 1
+
+
+def _blank_lines(source: Source, line: int) -> int:
+    """How many blank lines start at a line."""
+    count = 0
+    while line + count < len(source.lines) and not source.content(line + count).strip():
+        count += 1
+    return count
 
 
 def _is_comment_at(source: Source, line: int, indent: str) -> bool:

@@ -33,7 +33,9 @@ class Line:
     must_break: bool = False
 
     def __str__(self) -> str:
-        text = "".join(f"{' ' if leaf.space else ''}{leaf.text}" for leaf in self.leaves)
+        text = "".join(
+            f"{' ' if leaf.space else ''}{leaf.text}{leaf.tail}" for leaf in self.leaves
+        )
         return self.indent + text.lstrip(" ")
 
     @property

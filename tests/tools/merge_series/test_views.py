@@ -1,0 +1,160 @@
+"""status, graph and verify: whole outputs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+
+def lines(ran):
+    return [line.rstrip() for line in ran.err.splitlines()]
+
+
+def test_status_says_where_every_branch_stands(world):
+    world.commit("main", {"README": "new\n"}, "Add a readme")
+    world.commit("ratchet", {"README.ratchet": "new\n"}, "Go on")
+    heads = world.heads()
+    done = world.run("status")
+    assert done.code == 0
+    assert lines(done) == [
+        f"main is at {heads['main'][:12]}",
+        " PR  Branch   State  Head       Ahead  Against main and stack",
+        f" #1  ratchet  open   {heads['ratchet'][:9]}  2      1 behind main",
+        f" #2  offsets  open   {heads['offsets'][:9]}  2      1 behind main, lacks #1",
+        f" #3  by-hand  open   {heads['by-hand'][:9]}  2      1 behind main, lacks #1",
+    ]
+    data = json.loads(world.run("status", "--json").out)
+    assert data["branches"][1] == {
+        "pr": 2,
+        "branch": "offsets",
+        "state": "open",
+        "head": heads["offsets"],
+        "ahead": 2,
+        "behind": 1,
+        "lacks": [1],
+        "summary": "1 behind main, lacks #1",
+    }
+
+
+def test_the_graph_shows_the_stack(world):
+    done = world.run("graph")
+    assert lines(done) == [
+        "main",
+        "└── #1 ratchet  List the global reads",
+        "    ├── #2 offsets  Pass the size",
+        "    └── #3 by-hand  Change what only people can",
+    ]
+    assert json.loads(world.run("graph", "--json").out) == {
+        "#1": ["main"],
+        "#2": ["#1"],
+        "#3": ["#1"],
+    }
+
+
+def test_verify_finds_nothing_on_a_true_stack(world):
+    world.commit("main", {"README": "new\n"}, "Add a readme")
+    world.run("sync")
+    done = world.run("verify")
+    assert done.code == 0
+    assert lines(done) == [
+        " Branch   Check                     Result",
+        " ratchet  old heads reachable       yes",
+        "          dependencies contained    yes",
+        "          no conflict markers       yes",
+        "          allowlist true            yes",
+        "          tree is the carried tree  yes",
+        " offsets  old heads reachable       yes",
+        "          dependencies contained    yes",
+        "          no conflict markers       yes",
+        "          allowlist true            yes",
+        "          tree is the carried tree  yes",
+        " by-hand  old heads reachable       yes",
+        "          dependencies contained    yes",
+        "          no conflict markers       yes",
+        "          allowlist true            yes",
+        "          tree is the carried tree  not checked: holds commits written by hand",
+        "15 checks, 0 found something.",
+    ]
+
+
+def found(world):
+    done = world.run("verify", "--json")
+    assert done.code == 4
+    return [(c["branch"], c["name"], c["found"]) for c in json.loads(done.out) if c["found"]]
+
+
+def test_verify_finds_a_head_that_was_rewritten_away(world):
+    world.commit("main", {"README": "new\n"}, "Add a readme")
+    world.run("sync")
+    old = world.heads()["by-hand"]
+    world.git("branch", "--force", "by-hand", "ratchet")
+    (fault,) = found(world)
+    assert fault[:2] == ("by-hand", "old heads reachable")
+    assert old[:12] in fault[2]
+
+
+def test_verify_finds_a_dependency_that_is_not_contained(world):
+    head = world.commit("ratchet", {"README.ratchet": "new\n"}, "Go on")
+    assert ("offsets", "dependencies contained", f"does not contain #1 at {head[:12]}") in found(
+        world
+    )
+
+
+def test_verify_finds_conflict_markers(world):
+    world.commit("by-hand", {"notes": "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n"}, "Oops")
+    assert found(world) == [("by-hand", "no conflict markers", "conflict markers in notes")]
+
+
+def test_verify_finds_a_list_that_is_not_true(world):
+    world.commit("by-hand", {world.allowlist: "# nothing\n"}, "Empty the list")
+    assert found(world) == [("by-hand", "allowlist true", "1 reads not listed, 0 listed but gone")]
+
+
+def test_verify_finds_a_carried_branch_that_is_not_its_edits(world):
+    text = world.show("offsets", "megatron/core/names.py")
+    world.git("branch", "keep", "offsets")
+    # The subject of a carried commit over a tree that the edits do not make.
+    world.commit("offsets", {"megatron/core/names.py": text + "\n"}, "Pass the size on")
+    assert found(world) == [
+        (
+            "offsets",
+            "tree is the carried tree",
+            "differs from the edits applied to main in megatron/core/names.py",
+        )
+    ]
+
+
+def test_the_tool_runs_by_its_folder(world):
+    tools = Path(__file__).parents[3] / "tools"
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(tools / "merge_series"),
+            "--series",
+            str(world.root / "SERIES.md"),
+            "--repo",
+            str(world.fork),
+            "status",
+        ],
+        cwd=world.root,
+        check=False,
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_reader_that_stops_reading_is_no_crash(world):
+    command = [sys.executable, "-m", "merge_series", "--series", str(world.root / "SERIES.md")]
+    with subprocess.Popen(
+        [*command, "--repo", str(world.fork), "graph", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1

@@ -1,0 +1,115 @@
+"""The kind of a read, by the tests it runs under.
+
+``guarded``
+    It runs only where a grid test of ``parallel_state.py`` came out true: in the branch of an
+    ``if`` or a conditional expression, behind ``and``, or after an early exit
+    (``if not parallel_state.is_initialized(): return``).
+``fallback``
+    It runs only where the caller gave no group: a parameter of an enclosing function that is
+    named like a group, a collection, a rank or a size (``*group*``, ``pg``, ``*pg_collection*``,
+    ``*_rank``, ``*_size``) was ``None`` or false. The same forms count: a branch,
+    ``group or f()``, ``group if group is not None else f()``, and an early exit for callers that
+    gave one.
+``accessor``, ``shim``
+    Everything else.
+
+A read under both kinds of test is guarded. A test may stand in a local variable that is assigned
+once. An ``assert``, or a branch that only raises, is no test in this sense: it demands the grid
+instead of doing without it. A test of anything but a parameter (``self.group is None``,
+``config.pg_collection is None``, ``hasattr(pg_collection, "tp")``) says nothing about what the
+caller gave.
+"""
+
+import ast
+import re
+
+from process_groups.bindings import Value
+from process_groups.conditions import NO_FACTS, Facts, after, implied
+from process_groups.meaning import Meanings
+from process_groups.scope import Scope
+
+_GUARDED = "guarded"
+_FALLBACK = "fallback"
+_GROUP_NAME = re.compile(r".*group.*|pg|.*pg_collection.*|.*_rank|.*_size")
+
+
+class Kinds:
+    """Tells what the tests of one file say about the reads under them.
+
+    Args:
+        meanings: Follows the names of the file.
+    """
+
+    def __init__(self, meanings: Meanings) -> None:
+        self._meanings = meanings
+        self._asked: list[str] = []
+
+    def kind(self, unconditional: str, facts: Facts) -> str:
+        """Return the kind of a read under ``facts``: the mildest of them, or what it is without."""
+        return next((kind for kind in (_GUARDED, _FALLBACK) if kind in facts), unconditional)
+
+    def implied(self, test: ast.expr, scope: Scope, *, truth: bool) -> Facts:
+        """Return the facts that hold once ``test`` has come out as ``truth``."""
+        return implied(test, _AtomHere(self, scope), truth=truth)
+
+    def after(self, statement: ast.stmt, scope: Scope) -> Facts:
+        """Return the facts that hold behind ``statement``, where one branch of it leaves."""
+        return after(statement, _AtomHere(self, scope))
+
+    def atom(self, test: ast.expr, scope: Scope, *, truth: bool) -> Facts:
+        """Return the facts of a test that is no combination of others."""
+        if isinstance(test, ast.Call):
+            exists = truth and self._meanings.is_grid_test(test.func, scope)
+            return frozenset({_GUARDED}) if exists else NO_FACTS
+        absent = not truth
+        if isinstance(test, ast.Compare):
+            name = _compared_with_none(test)
+            absent = isinstance(test.ops[0], ast.Is | ast.Eq) == truth
+        else:
+            name = test.id if isinstance(test, ast.Name) else None
+        if name is None:
+            return NO_FACTS
+        if _is_group_parameter(name, scope):
+            return frozenset({_FALLBACK}) if absent else NO_FACTS
+        return NO_FACTS if isinstance(test, ast.Compare) else self._of_variable(name, scope, truth)
+
+    def _of_variable(self, name: str, scope: Scope, truth: bool) -> Facts:  # noqa: FBT001 - internal
+        place = scope.find(name)
+        bindings = scope.bindings(name)
+        # A variable that is set from itself says nothing.
+        if place is None or len(bindings) != 1 or name in self._asked:
+            return NO_FACTS
+        binding = bindings[0]
+        if not isinstance(binding, Value):
+            return NO_FACTS
+        self._asked.append(name)
+        facts = self.implied(binding.node, place, truth=truth)
+        self._asked.pop()
+        return facts
+
+
+class _AtomHere:
+    """``Kinds.atom`` in one scope."""
+
+    def __init__(self, kinds: Kinds, scope: Scope) -> None:
+        self._kinds = kinds
+        self._scope = scope
+
+    def __call__(self, test: ast.expr, /, *, truth: bool) -> Facts:
+        return self._kinds.atom(test, self._scope, truth=truth)
+
+
+def _is_group_parameter(name: str, scope: Scope) -> bool:
+    if not _GROUP_NAME.fullmatch(name):
+        return False
+    place = scope.find(name)
+    return place is not None and name in place.names.parameters
+
+
+def _compared_with_none(test: ast.Compare) -> str | None:
+    if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+        return None
+    sides = [test.left, test.comparators[0]]
+    names = [side.id for side in sides if isinstance(side, ast.Name)]
+    nones = [side for side in sides if isinstance(side, ast.Constant) and side.value is None]
+    return names[0] if len(names) == len(nones) == 1 else None

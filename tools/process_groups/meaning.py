@@ -1,0 +1,99 @@
+"""What a dotted name in a file means, from the scope where it stands to its place of definition."""
+
+import ast
+from collections.abc import Iterator
+
+from process_groups.bindings import Binding, Function, Import, Other, Value
+from process_groups.grid import MODULE, Grid
+from process_groups.modules import Resolver, dotted
+from process_groups.scope import Scope
+
+SHIM = "use_mpu_process_groups"
+_SHIM_FUNCTION = f"ProcessGroupCollection.{SHIM}"
+SHIM_TARGET = f"megatron.core.process_groups_config.{_SHIM_FUNCTION}"
+
+
+class Meanings:
+    """Follows the names of one file.
+
+    Args:
+        module: Dotted name of the file's module.
+        grid: The names of ``parallel_state.py``.
+        resolver: Finds what dotted names stand for in the tree.
+    """
+
+    def __init__(self, module: str, grid: Grid, resolver: Resolver) -> None:
+        self._module = module
+        self._grid = grid
+        self._resolver = resolver
+
+    def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
+        """Return the places of definition that an expression may mean, if it is a dotted name."""
+        chain = dotted(node)
+        return frozenset() if chain is None else self._follow(chain, scope, frozenset())
+
+    def read_by(self, node: ast.expr, scope: Scope) -> str | None:
+        """Return what an expression reads (see ``Read.function``), or None if it is no read."""
+        meanings = self.of(node, scope)
+        for meaning in sorted(meanings):
+            if meaning == MODULE:
+                return MODULE.rpartition(".")[2]
+            if meaning == SHIM_TARGET:
+                return _SHIM_FUNCTION
+            module, _, name = meaning.rpartition(".")
+            if module == MODULE and name in self._grid.accessors | self._grid.state:
+                return name
+        if isinstance(node, ast.Attribute) and node.attr == SHIM:
+            return None if self._is_other_shim(node, meanings, scope) else _SHIM_FUNCTION
+        return None
+
+    def is_grid_test(self, node: ast.expr, scope: Scope) -> bool:
+        """Tell whether an expression can only mean a grid test."""
+        meanings = self.of(node, scope)
+        return bool(meanings) and meanings <= {f"{MODULE}.{name}" for name in self._grid.tests}
+
+    def _follow(self, chain: str, scope: Scope, active: frozenset[str]) -> frozenset[str]:
+        root, _, rest = chain.partition(".")
+        found: set[str] = set()
+        for target in self._targets(root, scope, active):
+            found |= self._resolver.resolve(f"{target}.{rest}" if rest else target)
+        return frozenset(found)
+
+    def _targets(self, name: str, scope: Scope, active: frozenset[str]) -> Iterator[str]:
+        place = scope.find(name)
+        if place is None or place.parent is None:
+            # The module's own names, and what its star imports bring.
+            yield f"{self._module}.{name}"
+            return
+        for binding in place.names.bound[name]:
+            if isinstance(binding, Import):
+                yield binding.target
+            elif isinstance(binding, Value) and name not in active:
+                chain = dotted(binding.node)
+                if chain is not None:
+                    yield from self._follow(chain, place, active | {name}) - self._resolver.ends
+
+    def _is_other_shim(self, node: ast.Attribute, meanings: frozenset[str], scope: Scope) -> bool:
+        """Tell whether a method of the shim's name is known to be another class's.
+
+        Where the class cannot be told (a parameter, ``cls``, ``type(x)``), it may be the shim.
+        """
+        root = node.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return False
+        bindings = scope.bindings(root.id)
+        foreign = not any(meaning.startswith("megatron.") for meaning in meanings)
+        return bool(bindings) and all(
+            foreign if isinstance(binding, Import) else _defines_shim(binding)
+            for binding in bindings
+        )
+
+
+def _defines_shim(binding: Binding) -> bool:
+    return (
+        isinstance(binding, Other)
+        and isinstance(binding.node, ast.ClassDef)
+        and any(isinstance(item, Function) and item.name == SHIM for item in binding.node.body)
+    )
