@@ -27,8 +27,8 @@ def resolve_main(repository: Repository, carrier: Carrier, name: str) -> Sha:
     for pull_request in carrier.series:
         if name in {pull_request.branch, branch_ref(pull_request.branch)}:
             raise Refusal(
-                f"SERIES.md:{pull_request.line}: {pull_request.name} has the branch {name}, which is "
-                "main here; main is never moved, so give the PR a branch of its own"
+                f"SERIES.md:{pull_request.line}: {pull_request.name} has the branch {name}, "
+                "which is main here; main is never moved, so give the PR a branch of its own"
             )
     main = repository.resolve(name)
     if main is None:

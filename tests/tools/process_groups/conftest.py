@@ -4,9 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from process_groups.scan import scan_tree
 
-PARALLEL_STATE = '''
+PARALLEL_STATE = """
 import torch
 
 _TP_GROUP = None
@@ -58,14 +59,14 @@ def stages():
 
 def buffer():
     return _BUFFER
-'''
+"""
 
-CONFIG = '''
+CONFIG = """
 class ProcessGroupCollection:
     @classmethod
     def use_mpu_process_groups(cls):
         return cls()
-'''
+"""
 
 BASE = {
     "megatron/core/__init__.py": "from megatron.core import parallel_state\nmpu = parallel_state\n",

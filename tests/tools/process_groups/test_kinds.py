@@ -21,8 +21,14 @@ KINDS = {
     "or of not": ("return not ps.ready() or ps.tp_rank()", "guarded"),
     "conditional expression": ("return ps.tp_rank() if ps.ready() else 0", "guarded"),
     "early return": ("if not ps.ready():\n    return\nps.tp_rank()", "guarded"),
-    "early continue": ("for a in x:\n    if not ps.ready():\n        continue\n    ps.tp_rank()", "guarded"),
-    "early break": ("while True:\n    if not ps.ready():\n        break\n    ps.tp_rank()", "guarded"),
+    "early continue": (
+        "for a in x:\n    if not ps.ready():\n        continue\n    ps.tp_rank()",
+        "guarded",
+    ),
+    "early break": (
+        "while True:\n    if not ps.ready():\n        break\n    ps.tp_rank()",
+        "guarded",
+    ),
     "early return of the other branch": (
         "if ps.ready():\n    pass\nelse:\n    return\nps.tp_rank()",
         "guarded",
@@ -55,7 +61,10 @@ KINDS = {
         "return tp_rank if tp_rank is not None else ps.tp_rank()",
         "fallback",
     ),
-    "early return for a group": ("if process_groups is not None:\n    return\nps.tp_rank()", "fallback"),
+    "early return for a group": (
+        "if process_groups is not None:\n    return\nps.tp_rank()",
+        "fallback",
+    ),
     "early return for either": (
         "if ep_rank is not None or ep_size is not None:\n    return\nps.tp_rank()",
         "fallback",
@@ -116,7 +125,9 @@ KINDS = {
 @pytest.mark.parametrize("case", KINDS)
 def test_kind(case: str, reads_in: ReadsIn) -> None:
     body, kind = KINDS[case]
-    head = "def f(a, tp_group, pg, pg_collection, process_groups, tp_rank, ep_rank, ep_size, config):"
+    head = (
+        "def f(a, tp_group, pg, pg_collection, process_groups, tp_rank, ep_rank, ep_size, config):"
+    )
     source = f"{IMPORTS}{head}\n{indent(body, '    ')}\n"
     assert [line.split()[3] for line in reads_in({"a.py": source})] == [kind]
 
@@ -137,7 +148,6 @@ def test_a_shim_under_a_test_is_milder_too(reads_in: ReadsIn) -> None:
 
 def test_another_modules_test_guards_nothing(reads_in: ReadsIn) -> None:
     source = (
-        f"{IMPORTS}from elsewhere import ready\n"
-        "def f():\n    if ready():\n        ps.tp_rank()\n"
+        f"{IMPORTS}from elsewhere import ready\ndef f():\n    if ready():\n        ps.tp_rank()\n"
     )
     assert reads_in({"a.py": source}) == ["a.py f tp_rank accessor"]

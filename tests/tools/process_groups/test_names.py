@@ -49,8 +49,10 @@ FOUND = {
         ["f tp_group"],
     ),
     "nonlocal import": (
-        "def f():\n    tp_group = None\n    def load():\n        nonlocal tp_group\n"
-        f"        {TP}    load()\n    tp_group()",
+        (
+            "def f():\n    tp_group = None\n    def load():\n        nonlocal tp_group\n"
+            f"        {TP}    load()\n    tp_group()"
+        ),
         ["f tp_group"],
     ),
     "global reaches over a local": (
@@ -106,7 +108,8 @@ FOUND = {
         ["<module> tp_group x2"],
     ),
     "with, for, try": (
-        TP + "with tp_group() as a:\n    for b in tp_group():\n        try:\n            tp_group()\n"
+        TP
+        + "with tp_group() as a:\n    for b in tp_group():\n        try:\n            tp_group()\n"
         "        except E:\n            tp_group()\n        finally:\n            tp_group()",
         ["<module> tp_group x5"],
     ),
@@ -164,20 +167,26 @@ def test_finds(case: str, reads_in: ReadsIn) -> None:
 
 
 def test_a_class_name_is_not_seen_in_its_methods(reads_in: ReadsIn) -> None:
-    source = TP + "class C:\n    tp_group = 1\n    a = tp_group\n    def f(self):\n        tp_group()"
+    source = (
+        TP + "class C:\n    tp_group = 1\n    a = tp_group\n    def f(self):\n        tp_group()"
+    )
     assert reads_in({"a.py": source}) == ["a.py C.f tp_group accessor"]
 
 
 SHIMS = {
     "class": (PGC + "ProcessGroupCollection.use_mpu_process_groups()", True),
     "class as": (
-        "from .process_groups_config import ProcessGroupCollection as P\n"
-        "P.use_mpu_process_groups()",
+        (
+            "from .process_groups_config import ProcessGroupCollection as P\n"
+            "P.use_mpu_process_groups()"
+        ),
         True,
     ),
     "module": (
-        "from . import process_groups_config as c\n"
-        "c.ProcessGroupCollection.use_mpu_process_groups()",
+        (
+            "from . import process_groups_config as c\n"
+            "c.ProcessGroupCollection.use_mpu_process_groups()"
+        ),
         True,
     ),
     "subclass": (
@@ -226,7 +235,10 @@ REEXPORTS = {
         "from .b import tp_group\ntp_group()",
     ),
     "package": (
-        {"p/__init__.py": "from .q import tp_group", "p/q.py": "from ..parallel_state import tp_group"},
+        {
+            "p/__init__.py": "from .q import tp_group",
+            "p/q.py": "from ..parallel_state import tp_group",
+        },
         "from .p import tp_group\ntp_group()",
     ),
     "folder without __init__": ({"n/q.py": TP}, "from .n.q import tp_group\ntp_group()"),

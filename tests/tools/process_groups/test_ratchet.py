@@ -1,0 +1,123 @@
+"""What may be read, given what was allowed before."""
+
+from collections import Counter
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from process_groups.ratchet import (
+    Difference,
+    added,
+    compare,
+    refused,
+    total_by_kind,
+    widest,
+)
+from process_groups.reads import SEVERITY, Read
+
+KINDS = {"a": "accessor", "s": "shim", "f": "fallback", "g": "guarded"}
+
+
+def reads(kinds: str, scope: str = "f") -> Counter[Read]:
+    """Reads of one function in one scope, a letter a read."""
+    return Counter(Read("a.py", scope, "get", KINDS[letter]) for letter in kinds)
+
+
+_kinds = st.text("afg", max_size=5)
+_counters = st.builds(lambda one, two: reads(one) + reads(two, "g"), _kinds, _kinds)
+
+# Found, allowed, and what of the found is refused.
+CASES = [
+    ("", "", ""),
+    ("a", "a", ""),
+    ("a", "", "a"),
+    ("aa", "a", "a"),
+    ("f", "a", ""),
+    ("g", "a", ""),
+    ("g", "f", ""),
+    ("g", "s", ""),
+    ("a", "f", "a"),
+    ("a", "g", "a"),
+    ("f", "g", "f"),
+    ("s", "f", "s"),
+    ("ff", "a", "f"),
+    ("af", "aa", ""),
+    ("af", "ag", "f"),
+    ("afg", "aff", ""),
+    ("afg", "fff", "a"),
+    ("gg", "a", "g"),
+    ("aag", "af", "a"),
+    ("aff", "gg", "aff"),
+]
+
+
+@pytest.mark.parametrize(("found", "allowed", "expected"), CASES)
+def test_refused(found: str, allowed: str, expected: str) -> None:
+    assert refused(reads(found), reads(allowed)) == reads(expected)
+
+
+def test_a_read_in_another_scope_is_another_read() -> None:
+    assert refused(reads("a", "g"), reads("a", "f")) == reads("a", "g")
+
+
+def within(found: Counter[Read], allowed: Counter[Read]) -> bool:
+    """The rule, written down a second time: no number at or above a severity grows."""
+    places = {read[:3] for read in found | allowed}
+
+    def count(side: Counter[Read], place: tuple[str, ...], level: int) -> int:
+        return sum(n for r, n in side.items() if r[:3] == place and SEVERITY[r.kind] <= level)
+
+    return all(
+        count(found, place, level) <= count(allowed, place, level)
+        for place, level in product(places, range(3))
+    )
+
+
+@given(_counters, _counters)
+def test_refused_is_the_least_that_must_go(found: Counter[Read], allowed: Counter[Read]) -> None:
+    result = refused(found, allowed)
+    assert result <= found
+    assert (not result) == within(found, allowed)
+    assert within(found - result, allowed)
+    assert all(not within(found - (result - Counter([read])), allowed) for read in result)
+
+
+@given(_counters, _counters)
+def test_added_is_just_enough(theirs: Counter[Read], base: Counter[Read]) -> None:
+    assert not refused(theirs, base + added(theirs, base))
+    assert added(base, base) == Counter()
+
+
+def test_a_read_made_milder_is_not_added() -> None:
+    assert added(reads("f"), reads("a")) == Counter()
+    assert added(reads("af"), reads("a")) == reads("f")
+    assert added(reads("a"), reads("gg")) == reads("a")
+
+
+@given(_counters, _counters, _counters)
+def test_widest_allows_what_either_allows(
+    first: Counter[Read], second: Counter[Read], found: Counter[Read]
+) -> None:
+    both = widest(first, second)
+    assert not refused(first, both)
+    assert not refused(second, both)
+    if refused(found, both):
+        assert refused(found, first)
+        assert refused(found, second)
+
+
+@given(_counters, _counters)
+def test_compare_is_exact(found: Counter[Read], allowed: Counter[Read]) -> None:
+    difference = compare(found, allowed)
+    assert found + difference.gone == allowed + difference.new
+    assert (difference == Difference(Counter(), Counter())) == (found == allowed)
+
+
+def test_a_milder_read_is_a_difference() -> None:
+    assert compare(reads("f"), reads("a")) == Difference(reads("f"), reads("a"))
+
+
+def test_totals_name_every_kind() -> None:
+    assert total_by_kind(reads("aasg")) == {"accessor": 2, "shim": 1, "fallback": 0, "guarded": 1}

@@ -1,0 +1,209 @@
+"""Whole trees: errors, what is kept between scans, and what must not matter."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from process_groups.reads import Read
+from process_groups.scan import ScanCache, ScanError, scan_directory, scan_tree
+
+Files = dict[str, str]
+
+CORE = "megatron/core"
+PS = "from megatron.core import parallel_state\n"
+READ = PS + "parallel_state.tp_rank()\n"
+
+
+class Blobs:
+    """Trees whose blobs are named by their text, and the paths whose blobs were read."""
+
+    def __init__(self) -> None:
+        self.cache = ScanCache()
+        self.read: set[str] = set()
+
+    def scan(self, files: Files) -> list[str]:
+        """Reads, as ``path scope function kind``; with the cache, the same as without."""
+        self.read.clear()
+        blobs = {path: f"{len(text)}:{hash(text)}" for path, text in files.items()}
+        texts = {blobs[path]: text for path, text in files.items()}
+        paths = {blob: path for path, blob in blobs.items()}
+
+        def read_blob(blob: str) -> bytes:
+            self.read.add(paths[blob])
+            return texts[blob].encode()
+
+        found = scan_tree(blobs, read_blob, self.cache)
+        read = set(self.read)
+        assert scan_tree(blobs, read_blob) == found
+        self.read = read
+        return sorted(" ".join(item) for item in found.elements())
+
+
+def test_a_directory_is_scanned_as_its_blobs_are(tree: Callable[..., Path], base: Files) -> None:
+    root = tree(a=READ)
+    found = scan_directory(root)
+    assert found == {Read(f"{CORE}/a.py", "<module>", "tp_rank", "accessor"): 1}
+    assert Blobs().scan(base | {f"{CORE}/a.py": READ}) == [" ".join(read) for read in found]
+
+
+ERRORS = {
+    "no Python": (b"parallel_state\n<<<<<<< HEAD\n", ":2: is no Python: invalid syntax"),
+    "not UTF-8": (b"x = 1\ny = '\xe9'\n", ":2: is not UTF-8: invalid continuation byte"),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_a_file_that_cannot_be_read_is_named(case: str, tree: Callable[..., Path]) -> None:
+    data, message = ERRORS[case]
+    root = tree()
+    (root / CORE / "bad.py").write_bytes(data)
+    with pytest.raises(ScanError) as error:
+        scan_directory(root)
+    assert str(error.value) == f"{CORE}/bad.py{message}"
+
+
+def test_null_bytes_are_named(tree: Callable[..., Path]) -> None:
+    root = tree(bad="parallel_state\0")
+    with pytest.raises(ScanError, match=rf"^{CORE}/bad\.py.*null bytes"):
+        scan_directory(root)
+
+
+def test_a_file_nested_too_deeply_is_named(tree: Callable[..., Path]) -> None:
+    root = tree(bad=f"parallel_state{' + (1' * 500}{')' * 500}")
+    with pytest.raises(ScanError, match=rf"^{CORE}/bad\.py"):
+        scan_directory(root)
+
+
+def test_a_dangling_link_is_named(tree: Callable[..., Path]) -> None:
+    root = tree()
+    (root / CORE / "gone.py").symlink_to("nowhere.py")
+    with pytest.raises(ScanError) as error:
+        scan_directory(root)
+    assert str(error.value) == f"{CORE}/gone.py: cannot be read: No such file or directory"
+
+
+def test_a_link_is_followed(tree: Callable[..., Path], tmp_path: Path) -> None:
+    root = tree()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a.py").write_text(READ)
+    (root / CORE / "linked").symlink_to(tmp_path / "outside")
+    (root / CORE / "again").symlink_to(root / CORE)
+    (root / CORE / "file.py").symlink_to(tmp_path / "outside" / "a.py")
+    assert {read.path for read in scan_directory(root)} == {
+        f"{CORE}/file.py",
+        f"{CORE}/linked/a.py",
+    }
+
+
+def test_a_folder_that_is_no_tree_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ScanError) as error:
+        scan_directory(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path}: there is no megatron/core here; name the root of a Megatron-LM tree"
+    )
+
+
+def test_a_tree_without_parallel_state_is_refused() -> None:
+    with pytest.raises(ScanError) as error:
+        scan_tree({f"{CORE}/a.py": "1"}, lambda _: b"")
+    assert str(error.value) == (
+        f"{CORE}/parallel_state.py: the tree has no such file, so what reads it cannot be told"
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_without_permission_is_named(tree: Callable[..., Path]) -> None:
+    root = tree(a=READ)
+    (root / CORE / "a.py").chmod(0)
+    with pytest.raises(ScanError, match=r"a\.py: cannot be read: Permission denied"):
+        scan_directory(root)
+
+
+def test_warnings_of_scanned_files_are_not_shown(tree: Callable[..., Path]) -> None:
+    # Warnings are errors in these tests.
+    assert sum(scan_directory(tree(a=READ + 'x = "\\d"')).values()) == 1
+
+
+def test_a_further_tree_costs_only_what_changed(base: Files) -> None:
+    blobs = Blobs()
+    first = base | {f"{CORE}/{name}.py": f"{READ}# {name}" for name in "abc"}
+    assert len(blobs.scan(first)) == 3
+    assert blobs.read == first.keys()
+    assert len(blobs.scan(first)) == 3
+    assert blobs.read == set()
+    second = first | {f"{CORE}/b.py": PS + "parallel_state.tp_group()"}
+    assert blobs.scan(second) == [
+        f"{CORE}/a.py <module> tp_rank accessor",
+        f"{CORE}/b.py <module> tp_group accessor",
+        f"{CORE}/c.py <module> tp_rank accessor",
+    ]
+    assert blobs.read == {f"{CORE}/b.py"}
+
+
+def test_what_is_kept_is_not_believed_where_another_file_decides(base: Files) -> None:
+    blobs = Blobs()
+    user = {f"{CORE}/a.py": "from .b import tp_rank\ntp_rank()"}
+    read = [f"{CORE}/a.py <module> tp_rank accessor"]
+    through = {f"{CORE}/b.py": "from .parallel_state import tp_rank"}
+    own = {f"{CORE}/b.py": "def tp_rank(): ..."}
+    package = {f"{CORE}/b/__init__.py": "def tp_rank(): ..."}
+    assert blobs.scan(base | user) == []
+    assert blobs.scan(base | user | through) == read
+    assert blobs.scan(base | user | own) == []
+    assert blobs.scan(base | user | through | package) == []
+    assert blobs.scan(base | user | through) == read
+
+
+def test_another_parallel_state_decides_anew(base: Files) -> None:
+    blobs = Blobs()
+    user = {f"{CORE}/a.py": PS + "parallel_state.tp_rank()\nparallel_state.fresh()"}
+    grid = f"{CORE}/parallel_state.py"
+    more = {grid: base[grid] + "\ndef fresh():\n    return tp_rank()\n"}
+    assert len(blobs.scan(base | user)) == 1
+    assert len(blobs.scan(base | user | more)) == 2
+    assert len(blobs.scan(base | user)) == 1
+
+
+def test_the_same_blob_at_two_paths_is_two_files(base: Files) -> None:
+    text = "from .parallel_state import tp_rank\ntp_rank()"
+    found = Blobs().scan(base | {f"{CORE}/a.py": text, f"{CORE}/sub/a.py": text})
+    # The relative import of the second leads elsewhere.
+    assert found == [f"{CORE}/a.py <module> tp_rank accessor"]
+
+
+# Definitions, each with its reads; and lines that read nothing.
+PARTS = [
+    "def one(tp_group=None):\n    return tp_group or parallel_state.tp_group()",
+    "def two():\n    return parallel_state.tp_rank(), parallel_state.tp_rank()",
+    (
+        "class C:\n    def three(self):\n        if not parallel_state.ready():\n            return\n"
+        "        def four():\n            parallel_state.tp_rank()\n        return four"
+    ),
+    "def five(parallel_state):\n    return parallel_state.tp_rank()",
+    "async def six(x):\n    return [parallel_state.tp_rank() for y in x if parallel_state.ready()]",
+]
+UNRELATED = ["", "# parallel_state.tp_rank()", "import os", "X = 'tp_rank'", "def other(): ..."]
+
+
+@given(st.permutations(PARTS), st.lists(st.sampled_from(UNRELATED), min_size=6, max_size=6))
+def test_moves_and_unrelated_edits_change_nothing(parts: list[str], between: list[str]) -> None:
+    grid = "_G = None\ndef s():\n    global _G\n    _G = new_group()\ndef tp_group(): return _G\n"
+    grid += "def tp_rank(): return _G.rank()\ndef ready(): return _G is not None\n"
+    blobs = Blobs()
+
+    def reads(pieces: list[str]) -> list[str]:
+        text = "\n".join([PS, *pieces])
+        return blobs.scan({f"{CORE}/parallel_state.py": grid, f"{CORE}/a.py": text})
+
+    mixed = [piece for pair in zip(between, [*parts, ""], strict=True) for piece in pair]
+    assert reads(mixed) == [
+        f"{CORE}/a.py C.three.four tp_rank guarded",
+        f"{CORE}/a.py one tp_group fallback",
+        f"{CORE}/a.py six tp_rank guarded",
+        f"{CORE}/a.py two tp_rank accessor",
+        f"{CORE}/a.py two tp_rank accessor",
+    ]
