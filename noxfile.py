@@ -1,5 +1,7 @@
 """The project's tasks: ``nox -s sync``, ``nox -s tests``, ``nox -s lint``."""
 
+import shutil
+
 import nox
 
 nox.needs_version = ">=2024.4.15"  # the first with download-free `default_venv_backend` settings
@@ -28,9 +30,23 @@ def sync(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON)
 def tests(session: nox.Session) -> None:
-    """Run every test that needs no GPU."""
+    """Run every test that needs no GPU; arguments after -- go to pytest on the tools' tests alone."""
     session.install("--quiet", "--editable", ".[test,change]")
     session.run("pytest", *session.posargs)
+    if not session.posargs:
+        unmodified, fork = make_trees(session)
+        session.run(
+            "python", "-m", "proof", "--unmodified", unmodified, "--fork", fork, "tests/unit_tests"
+        )
+
+
+def make_trees(session: nox.Session) -> tuple[str, str]:
+    """Write the newest release to ``build/trees``, unmodified and with the series."""
+    shutil.rmtree("build/trees", ignore_errors=True)
+    unmodified, fork = "build/trees/unmodified", "build/trees/fork"
+    session.run("carry", "export", RELEASES[-1], "--output", unmodified)
+    session.run("carry", "apply", "--release", RELEASES[-1], "--output", fork)
+    return unmodified, fork
 
 
 @nox.session(python=PYTHON)

@@ -187,6 +187,23 @@ def _plain_targets(node: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> list[str
     return names if len(names) == len(targets) else []
 
 
+def statements_of(body: Iterable[ast.stmt], *, into_definitions: bool) -> Iterator[ast.stmt]:
+    """Yield every statement of ``body`` and of the blocks in it."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, Definition) and not into_definitions:
+            continue
+        for part in (
+            statement,
+            *getattr(statement, "handlers", ()),
+            *getattr(statement, "cases", ()),
+        ):
+            for block in ("body", "orelse", "finalbody"):
+                yield from statements_of(
+                    getattr(part, block, ()), into_definitions=into_definitions
+                )
+
+
 def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
     """Return every parameter of a definition or lambda."""
     extra = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]

@@ -26,8 +26,8 @@ class ExitCode(IntEnum):
 
 
 _EPILOG = f"""\
-A read is a place in megatron/core that uses the global process groups of parallel_state.py. The
-list of those that are allowed is {allowlist.ALLOWLIST_PATH}; it may only get shorter or milder.
+A read is a place in megatron/core that uses the global process groups of parallel_state.py.
+{allowlist.ALLOWLIST_PATH} lists those that are allowed; it gets only shorter or milder.
 
 exit status: 0 done, 1 failed, 2 wrong usage, 4 the check found something
 """

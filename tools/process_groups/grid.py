@@ -20,7 +20,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from process_groups.bindings import Function, parameters_of
+from process_groups.bindings import Function, parameters_of, statements_of
 from process_groups.conditions import NO_FACTS, Facts, after, implied
 from process_groups.errors import ScanError
 
@@ -54,18 +54,19 @@ def derive(tree: ast.Module) -> Grid:
     Raises:
         ScanError: No function of it returns a process group.
     """
-    functions = {node.name: node for node in _top_level(tree.body) if isinstance(node, Function)}
+    top_level = list(statements_of(tree.body, into_definitions=False))
+    functions = {node.name: node for node in top_level if isinstance(node, Function)}
     flows = {name: _Flow(node) for name, node in functions.items()}
     makers = _makers(flows)
     variables = {
         item.id
-        for node in _top_level(tree.body)
+        for node in top_level
         if isinstance(node, ast.Assign | ast.AnnAssign)
         for item in ast.walk(node)
         if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
     }
     state = _state(flows, makers, variables)
-    accessors = _accessors(tree, flows, makers, state)
+    accessors = _accessors(top_level, flows, makers, state)
     if not accessors:
         raise ScanError(
             f"{PATH}: no function returns a process group that this module makes; "
@@ -207,7 +208,7 @@ def _state(flows: dict[str, _Flow], makers: set[str], variables: set[str]) -> se
 
 
 def _accessors(
-    tree: ast.Module, flows: dict[str, _Flow], makers: set[str], state: set[str]
+    top_level: list[ast.stmt], flows: dict[str, _Flow], makers: set[str], state: set[str]
 ) -> set[str]:
     accessors: set[str] = set()
     while True:
@@ -221,7 +222,7 @@ def _accessors(
                 for leaf in flow.leaves_of(value)
             ):
                 accessors.add(name)
-        for node in _top_level(tree.body):
+        for node in top_level:
             # A second name for an accessor.
             if (
                 isinstance(node, ast.Assign)
@@ -267,14 +268,6 @@ def _is_grid_test(node: Function, state: set[str]) -> bool:
     found = list(answers(node.body, NO_FACTS))
     mentions = any(isinstance(item, ast.Name) and item.id in state for item in ast.walk(node))
     return mentions and bool(found) and all(found)
-
-
-def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    for statement in body:
-        yield statement
-        for field in ("body", "orelse", "finalbody"):
-            if isinstance(statement, ast.If | ast.Try):
-                yield from _top_level(getattr(statement, field, []))
 
 
 def _callee(call: ast.Call) -> str:

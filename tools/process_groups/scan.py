@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from process_groups.bindings import Names
+from process_groups.bindings import Names, statements_of
 from process_groups.errors import ScanError
 from process_groups.grid import MODULE, Grid, derive
 from process_groups.grid import PATH as GRID_PATH
@@ -187,7 +187,7 @@ class _Scan:
         key = path, self._blobs[path], words
         if key not in self._cache.aliases:
             source = self._source(path)
-            top = list(_statements(source.tree.body, into_definitions=False))
+            top = list(statements_of(source.tree.body, into_definitions=False))
             aliases = _aliases(top, words, self._functions)
             self._cache.aliases[key] = aliases & source.names.bound.keys()
         return self._cache.aliases[key]
@@ -198,7 +198,7 @@ class _Scan:
         if known is not None and all(self._blobs.get(p) == blob for p, blob in known.depends):
             return known.reads
         source = self._source(path)
-        everything = list(_statements(source.tree.body, into_definitions=True))
+        everything = list(statements_of(source.tree.body, into_definitions=True))
         local = words
         while True:
             more = local | _aliases(everything, local, self._functions)
@@ -270,19 +270,6 @@ def _lines_with(text: str, words: _Words) -> list[int]:
     ends = [match.start() for match in _LINE_END.finditer(text)]
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, here))})\b")
     return sorted({bisect_left(ends, match.start()) + 1 for match in pattern.finditer(text)})
-
-
-def _statements(body: list[ast.stmt], *, into_definitions: bool) -> Iterator[ast.stmt]:
-    for statement in body:
-        yield statement
-        if not into_definitions and isinstance(
-            statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        ):
-            continue
-        for name in ("body", "orelse", "finalbody"):
-            yield from _statements(getattr(statement, name, []), into_definitions=into_definitions)
-        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-            yield from _statements(part.body, into_definitions=into_definitions)
 
 
 def _aliases(statements: list[ast.stmt], words: _Words, functions: _Words) -> _Words:

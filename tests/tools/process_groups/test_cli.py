@@ -120,8 +120,8 @@ def test_check_tells_new_from_gone(listed: Path, said: Said) -> None:
             "new:  megatron/core/a.py:f: tp_rank (accessor)\n"
             "new:  megatron/core/c.py:f: tp_rank (fallback)\n"
             "gone: megatron/core/b.py:f: tp_rank (accessor)\n"
-            "2 reads not on the list, 1 read of the list gone; pass a process group or collection to "
-            "what is new, and run `python tools/process_groups refresh` to drop what has gone\n"
+            "2 reads not on the list, 1 read of the list gone; pass a process group or collection "
+            "to what is new, and run `python tools/process_groups refresh` to drop what has gone\n"
         ),
         "",
     )
@@ -229,7 +229,8 @@ def test_a_list_that_cannot_be_read_is_named(listed: Path, said: Said) -> None:
         assert said(command, listed)[:2] == (
             1,
             (
-                f"error: {path}, line 5: expected `path scope function kind count`, found '======='; "
+                f"error: {path}, line 5: expected `path scope function kind count`, "
+                "found '======='; "
                 "restore the file from git, then refresh it\n"
             ),
         )
@@ -264,7 +265,9 @@ _bodies = st.lists(
 
 
 @given(before=_bodies, now=_bodies)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_refresh_never_allows_a_new_read(before: list[str], now: list[str], tree: Tree) -> None:
     def source(calls: list[str]) -> str:
         body = "".join(f"    parallel_state.{call}\n" for call in calls)

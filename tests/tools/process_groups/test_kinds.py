@@ -34,7 +34,7 @@ KINDS = {
         "guarded",
     ),
     "early return in both of two": (
-        "if not ps.ready():\n    if a:\n        return 1\n    else:\n        return 2\nps.tp_rank()",
+        "if not ps.ready():\n    if a:\n        return 1\n    else:\n        return\nps.tp_rank()",
         "guarded",
     ),
     "early return or error": (

@@ -226,6 +226,10 @@ REEXPORTS = {
     ),
     "module of a module": ({"b.py": PS}, "from . import b\nb.parallel_state.tp_group()"),
     "star": ({"b.py": "from .parallel_state import *"}, "from .b import tp_group\ntp_group()"),
+    "star of a star of a star": (
+        {"b.py": "from .c import *", "c.py": "from .d import *", "d.py": "from .c import *\n" + TP},
+        "from .b import *\ntp_group()",
+    ),
     "star of a star": (
         {"b.py": "from .c import *", "c.py": TP},
         "from .b import *\ntp_group()",
@@ -245,6 +249,10 @@ REEXPORTS = {
     "second name twice over": (
         {"b.py": "from .c import h as g", "c.py": "from .parallel_state import tp_group as h"},
         "from .b import g as f\nf()",
+    ),
+    "module whose name its package binds otherwise": (
+        {"p/__init__.py": "from .q import helper as q", "p/q.py": "from ..parallel_state import *"},
+        "from .p.q import tp_group\ntp_group()",
     ),
     "module found through names alone": (
         {"b.py": "from . import c as d", "c.py": TP},

@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from process_groups.ratchet import (
@@ -16,6 +16,9 @@ from process_groups.ratchet import (
     widest,
 )
 from process_groups.reads import SEVERITY, Read
+
+# How long an example takes depends on what else the machine does.
+unhurried = settings(deadline=None)
 
 KINDS = {"a": "accessor", "s": "shim", "f": "fallback", "g": "guarded"}
 
@@ -75,6 +78,7 @@ def within(found: Counter[Read], allowed: Counter[Read]) -> bool:
     )
 
 
+@unhurried
 @given(_counters, _counters)
 def test_refused_is_the_least_that_must_go(found: Counter[Read], allowed: Counter[Read]) -> None:
     result = refused(found, allowed)
@@ -84,6 +88,7 @@ def test_refused_is_the_least_that_must_go(found: Counter[Read], allowed: Counte
     assert all(not within(found - (result - Counter([read])), allowed) for read in result)
 
 
+@unhurried
 @given(_counters, _counters)
 def test_added_is_just_enough(theirs: Counter[Read], base: Counter[Read]) -> None:
     assert not refused(theirs, base + added(theirs, base))
@@ -96,6 +101,7 @@ def test_a_read_made_milder_is_not_added() -> None:
     assert added(reads("a"), reads("gg")) == reads("a")
 
 
+@unhurried
 @given(_counters, _counters, _counters)
 def test_widest_allows_what_either_allows(
     first: Counter[Read], second: Counter[Read], found: Counter[Read]
@@ -108,6 +114,7 @@ def test_widest_allows_what_either_allows(
         assert refused(found, second)
 
 
+@unhurried
 @given(_counters, _counters)
 def test_compare_is_exact(found: Counter[Read], allowed: Counter[Read]) -> None:
     difference = compare(found, allowed)

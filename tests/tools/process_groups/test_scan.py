@@ -1,15 +1,17 @@
 """Whole trees: errors, what is kept between scans, and what must not matter."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from process_groups.reads import Read
 from process_groups.scan import ScanCache, ScanError, scan_directory, scan_tree
+
+# How long an example takes depends on what else the machine does.
+unhurried = settings(deadline=None)
 
 Files = dict[str, str]
 
@@ -115,14 +117,6 @@ def test_a_tree_without_parallel_state_is_refused() -> None:
     )
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_file_without_permission_is_named(tree: Callable[..., Path]) -> None:
-    root = tree(a=READ)
-    (root / CORE / "a.py").chmod(0)
-    with pytest.raises(ScanError, match=r"a\.py: cannot be read: Permission denied"):
-        scan_directory(root)
-
-
 def test_warnings_of_scanned_files_are_not_shown(tree: Callable[..., Path]) -> None:
     # Warnings are errors in these tests.
     assert sum(scan_directory(tree(a=READ + 'x = "\\d"')).values()) == 1
@@ -180,8 +174,9 @@ PARTS = [
     "def one(tp_group=None):\n    return tp_group or parallel_state.tp_group()",
     "def two():\n    return parallel_state.tp_rank(), parallel_state.tp_rank()",
     (
-        "class C:\n    def three(self):\n        if not parallel_state.ready():\n            return\n"
-        "        def four():\n            parallel_state.tp_rank()\n        return four"
+        "class C:\n    def three(self):\n        if not parallel_state.ready():\n"
+        "            return\n        def four():\n            parallel_state.tp_rank()\n"
+        "        return four"
     ),
     "def five(parallel_state):\n    return parallel_state.tp_rank()",
     "async def six(x):\n    return [parallel_state.tp_rank() for y in x if parallel_state.ready()]",
@@ -189,6 +184,7 @@ PARTS = [
 UNRELATED = ["", "# parallel_state.tp_rank()", "import os", "X = 'tp_rank'", "def other(): ..."]
 
 
+@unhurried
 @given(st.permutations(PARTS), st.lists(st.sampled_from(UNRELATED), min_size=6, max_size=6))
 def test_moves_and_unrelated_edits_change_nothing(parts: list[str], between: list[str]) -> None:
     grid = "_G = None\ndef s():\n    global _G\n    _G = new_group()\ndef tp_group(): return _G\n"

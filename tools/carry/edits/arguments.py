@@ -5,7 +5,7 @@ import ast
 from carry.edits.fragments import parse_argument, parse_parameter_and_default
 from carry.edits.model import AddArguments, AddParameters, Edit
 from carry.edits.planning import Addition, Plan, Text
-from carry.edits.scopes import CallSite, Function, Site, calls, is_named, same
+from carry.edits.scopes import CallSite, Function, calls, is_named, same
 from carry.edits.source import Source
 from carry.edits.statements import shared_line
 
@@ -25,7 +25,7 @@ def plan_parameters(edit: Edit, operation: AddParameters, text: Text) -> Plan:
     wanted = [parse_parameter_and_default(item) for item in operation.parameters]
     for node in text.definitions.get(edit.scope, []):
         if not isinstance(node, Function):
-            plan.pending += 1
+            plan.pend(node)
             plan.reasons.append(f"{text.where(node)}: {edit.scope} is a class")
             continue
         present = _parameters(node)
@@ -38,11 +38,13 @@ def plan_parameters(edit: Edit, operation: AddParameters, text: Text) -> Plan:
         if all(equal):
             plan.standing += 1
             continue
-        plan.pending += 1
+        plan.pend(node)
         colon = header_end(text.source, node)
         if clashes:
             names = ", ".join(clashes)
-            plan.reasons.append(f"{text.where(node)}: has a parameter {names} already, other than wanted")
+            plan.reasons.append(
+                f"{text.where(node)}: has a parameter {names} already, other than wanted"
+            )
         elif colon is None:
             plan.reasons.append(f"{text.where(node)}: its body stands on the same line")
         else:
@@ -80,7 +82,7 @@ def plan_arguments(
             if all(item.arg in present and same(item.value, present[item.arg]) for item in wanted):
                 plan.standing += 1
                 continue
-            plan.pending += 1
+            plan.pend(found.call)
             where = text.where(found.call)
             addition = _argument_list(text.source, found)
             if clashes:

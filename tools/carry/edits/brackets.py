@@ -1,13 +1,14 @@
 """Adds elements to a bracketed list: arguments of a call, parameters of a definition."""
 
+import itertools
 import tokenize
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from carry.edits.layout import lay_out_line
-from carry.edits.wrapping import LIMIT
 from carry.edits.planning import Addition, Change
 from carry.edits.source import Source, Splice
+from carry.edits.wrapping import LIMIT
 
 
 @dataclass(slots=True)
@@ -92,8 +93,16 @@ def add_elements(source: Source, additions: Sequence[Addition]) -> list[Change]:
         if laid_out:
             changes.append(laid_out)
         else:
-            for member in members:
-                changes += _add_locally(source, member)
+            changes += _add_all_locally(source, members)
+    return changes
+
+
+def _add_all_locally(source: Source, additions: Sequence[Addition]) -> list[Change]:
+    changes = [change for addition in additions for change in _add_locally(source, addition)]
+    ordered = sorted((change.splice for change in changes), key=lambda splice: splice.start)
+    if any(one.end > other.start for one, other in itertools.pairwise(ordered)):
+        # One list inside another, both to be broken: each gets its elements where it stands.
+        return [Change(_flat_splice(source, addition)) for addition in additions]
     return changes
 
 
@@ -102,7 +111,10 @@ def _laid_out_again(
 ) -> Change | None:
     start, end = region
     endings = source.newline
-    if any(line.endswith(("\r", "\n")) and not _ends_with(line, endings) for line in _lines(source, region)):
+    if any(
+        line.endswith(("\r", "\n")) and not _ends_with(line, endings)
+        for line in _lines(source, region)
+    ):
         return None
     old = source.between(start, end)
     indent = source.indentation(source.line_of(start))
@@ -170,7 +182,9 @@ def _add_locally(source: Source, addition: Addition) -> list[Change]:
         if splice.text.startswith(", "):
             return [Change(Splice(splice.start, splice.end, f",{break_}{splice.text[2:]}"))]
         return [Change(Splice(splice.start, splice.end, f"{splice.text.rstrip()}{break_}"))]
-    if any(token.type == tokenize.COMMENT for token in source.tokens(addition.at, addition.end + 1)):
+    if any(
+        token.type == tokenize.COMMENT for token in source.tokens(addition.at, addition.end + 1)
+    ):
         # To break the list anywhere else would move a comment away from what it is about.
         return [Change(splice)]
     return [Change(_exploded(source, addition, present))]

@@ -52,7 +52,7 @@ def plan_documentation(edit: Edit, operation: DocumentArguments, text: Text) -> 
         docstring = docstring_of(node)
         refusal = "has no docstring" if docstring is None else _unusable(source, docstring)
         if docstring is None or refusal:
-            plan.pending += 1
+            plan.pend(node)
             plan.reasons.append(f"{text.where(node)}: {edit.scope} {refusal}")
             continue
         section = _section(source, docstring)
@@ -60,7 +60,7 @@ def plan_documentation(edit: Edit, operation: DocumentArguments, text: Text) -> 
         if all(present.get(name) == _joined(said) for name, said in operation.entries):
             plan.standing += 1
             continue
-        plan.pending += 1
+        plan.pend(node)
         clashes = [name for name, _ in operation.entries if name in present]
         if clashes:
             names = ", ".join(clashes)
@@ -87,7 +87,11 @@ def _unusable(source: Source, docstring: ast.Constant) -> str:
 def _section(source: Source, docstring: ast.Constant) -> Section | None:
     first, last = docstring.lineno - 1, (docstring.end_lineno or docstring.lineno) - 1
     header = next(
-        (line for line in range(first + 1, last + 1) if _ARGS.match(_inner(source, line, docstring))),
+        (
+            line
+            for line in range(first + 1, last + 1)
+            if _ARGS.match(_inner(source, line, docstring))
+        ),
         None,
     )
     if header is None:
@@ -154,9 +158,7 @@ def _add_entries(
     return _behind_line(source, docstring, section.last, lines)
 
 
-def _add_section(
-    source: Source, docstring: ast.Constant, operation: DocumentArguments
-) -> Change:
+def _add_section(source: Source, docstring: ast.Constant, operation: DocumentArguments) -> Change:
     first, last = docstring.lineno - 1, (docstring.end_lineno or docstring.lineno) - 1
     indent = source.indentation(first)
     unit = source.indent_unit

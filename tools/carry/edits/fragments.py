@@ -2,10 +2,12 @@
 
 import ast
 import textwrap
+from functools import cache
 
 from carry.edits.model import (
     AddArguments,
     AddParameters,
+    DocumentArguments,
     EditStatement,
     InsertAtStart,
     Operation,
@@ -32,12 +34,17 @@ def check_operation(operation: Operation) -> None:
             _refuse_repeats([str(parse_argument(text).arg) for text in arguments])
         case InsertAtStart(text=text):
             parse_statements(text)
+        case DocumentArguments(entries=entries):
+            for name, said in entries:
+                if "\\" in said or '"""' in said or "'''" in said:
+                    raise FragmentError(f"the text of {name!r} holds a backslash or three quotes")
         case EditStatement(text=text) if operation.action != "remove":
             parse_statements(text)
         case _:
             pass
 
 
+@cache
 def parse_statements(text: str) -> list[ast.stmt]:
     """The statements of a text.
 
@@ -76,6 +83,7 @@ def parse_parameter(text: str) -> ast.arg:
     return parse_parameter_and_default(text)[0]
 
 
+@cache
 def parse_parameter_and_default(text: str) -> tuple[ast.arg, ast.expr | None]:
     """As `parse_parameter`, with the default.
 
@@ -101,6 +109,7 @@ def parse_parameter_and_default(text: str) -> tuple[ast.arg, ast.expr | None]:
     return arguments.kwonlyargs[0], arguments.kw_defaults[0]
 
 
+@cache
 def parse_argument(text: str) -> ast.keyword:
     """The one keyword argument that a text passes.
 
@@ -121,7 +130,9 @@ def parse_argument(text: str) -> ast.keyword:
     ):
         raise FragmentError(f"{text!r} is not one keyword argument")
     if not isinstance(call.func, ast.Name) or call.args or len(call.keywords) != 1:
-        raise FragmentError(f"{text!r} is not one keyword argument; write name=value, each by itself")
+        raise FragmentError(
+            f"{text!r} is not one keyword argument; write name=value, each by itself"
+        )
     keyword = call.keywords[0]
     if keyword.arg is None:
         raise FragmentError(f"{text!r}: only plain keyword arguments can be added")

@@ -4,12 +4,13 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 
 from carry.edits.brackets import elements_of
 from carry.edits.layout import lay_out_import, names_of
 from carry.edits.model import AddImport
-from carry.edits.planning import Change, Order, Plan, Text
+from carry.edits.planning import Change, Order, Plan, Text, WantedImport
 from carry.edits.scopes import Site
 from carry.edits.source import Source, Splice
 from carry.edits.statements import shared_line
@@ -25,6 +26,28 @@ class Section(IntEnum):
     THIRD_PARTY = 2
     FIRST_PARTY = 3
     LOCAL = 4
+
+
+Place = tuple[Section, bool, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NewImport:
+    """A new import statement.
+
+    Attributes:
+        at: Offset it goes to.
+        line: Its text.
+        place: What isort sorts it by: section, plain imports first, module.
+        above: Line endings to put before it.
+        below: Line endings to put behind it.
+    """
+
+    at: int
+    line: str
+    place: Place
+    above: str
+    below: str
 
 
 def plan_import(operation: AddImport, text: Text) -> Plan:
@@ -56,16 +79,58 @@ def plan_import(operation: AddImport, text: Text) -> Plan:
         lines = ", ".join(str(site.statement.lineno) for site in same_module)
         plan.pending = len(same_module)
         plan.reasons.append(f"several statements import from {module}: lines {lines}")
-    elif same_module:
-        site = same_module[0]
-        refusal = shared_line(text.source, site)
+        return plan
+    statement = None
+    if same_module:
+        refusal = shared_line(text.source, same_module[0])
         if refusal:
-            plan.reasons.append(f"{text.where(site.statement)}: {refusal}")
-        else:
-            plan.changes += _extend(text.source, site.statement, missing)
-    else:
-        plan.changes.append(_new_statement(text.source, operation))
+            plan.reasons.append(f"{text.where(same_module[0].statement)}: {refusal}")
+            return plan
+        assert isinstance(same_module[0].statement, ast.ImportFrom)
+        statement = same_module[0].statement
+    names = tuple(missing) if operation.names else ()
+    plan.imports.append(WantedImport(statement, operation.module, names))
     return plan
+
+
+def add_imports(source: Source, wanted: Sequence[WantedImport]) -> list[Change]:
+    """The splices that add imports.
+
+    Args:
+        source: The file.
+        wanted: The imports of all edits, in any order.
+
+    Returns:
+        Splices that do not overlap.
+    """
+    changes: list[Change] = []
+    extended: dict[int, tuple[ast.ImportFrom, dict[str, None]]] = {}
+    fresh: dict[tuple[str, bool], dict[str, None]] = {}
+    for item in wanted:
+        if item.statement:
+            _, names = extended.setdefault(id(item.statement), (item.statement, {}))
+        else:
+            names = fresh.setdefault((item.module, bool(item.names)), {})
+        names |= dict.fromkeys(item.names)
+    for statement, names in extended.values():
+        changes += _extend(source, statement, sorted(names, key=_sort_key))
+    places: dict[int, list[NewImport]] = {}
+    for (module, _), names in fresh.items():
+        new = _new_statement(source, module, sorted(names, key=_sort_key))
+        places.setdefault(new.at, []).append(new)
+    changes += [_joined(news) for news in places.values()]
+    return changes
+
+
+def _joined(news: Sequence[NewImport]) -> Change:
+    """New statements at one place, in order and with a blank line between sections."""
+    ordered = sorted(news, key=lambda new: new.place)
+    text = ordered[0].above
+    for previous, new in zip([None, *ordered], ordered, strict=False):
+        text += "\n" if previous and previous.place[0] != new.place[0] else ""
+        text += f"{new.line}\n"
+    at = ordered[0].at
+    return Change(Splice(at, at, text + ordered[-1].below), Order.AFTER)
 
 
 def _runtime_sites(text: Text) -> Iterator[Site]:
@@ -111,7 +176,7 @@ def _bound(statements: Iterator[ast.stmt]) -> dict[str, set[tuple[str, str]]]:
 
 
 def _sort_key(name: str) -> tuple[int, list[tuple[int, int, str]], str]:
-    """isort's order of names: constants, classes, the rest; numbers by value, case last."""
+    """Isort's order of names: constants, classes, the rest; numbers by value, case last."""
     if name.isupper() and len(name) > 1:
         kind = 0
     else:
@@ -201,55 +266,65 @@ def _section_of(module: str) -> Section:
     return Section.FIRST_PARTY if top == "megatron" else Section.THIRD_PARTY
 
 
-def _place(statement: Import) -> tuple[Section, bool, str]:
+def _place(statement: Import) -> Place:
     """Where a statement sorts: section, plain imports first, then the module."""
     if isinstance(statement, ast.ImportFrom):
         return _section(statement), True, _module(statement).lower()
     return _section(statement), False, statement.names[0].name.lower()
 
 
-def _new_statement(source: Source, operation: AddImport) -> Change:
-    module = operation.module
-    names = sorted(operation.names, key=_sort_key)
+def _new_statement(source: Source, module: str, names: Sequence[str]) -> NewImport:
     line = lay_out_import(module, names, "", source.indent_unit) if names else f"import {module}"
     place = (_section_of(module), bool(names), module.lower())
-    body = source.tree.body
-    skipped = 1 if ast.get_docstring(source.tree, clean=False) is not None else 0
-    first = next((i for i in range(skipped, len(body)) if isinstance(body[i], Import)), None)
-    if first is None:
-        return _first_import(source, line, skipped)
-    run: list[Import] = []
-    for statement in body[first:]:
-        if not isinstance(statement, Import):
-            break
-        run.append(statement)
+    runs = list(_runs(source))
+    if not runs:
+        return _first_import(source, line, place)
+    # A file may go on importing behind other statements; the section's own imports lead.
+    run = next((run for run in runs if any(_place(one)[0] == place[0] for one in run)), runs[0])
     earlier = [statement for statement in run if _place(statement) < place]
-    if earlier:
-        # Behind the last one that sorts before it, so that an unsorted block keeps its order.
-        anchor = earlier[-1]
-        following = run[run.index(anchor) + 1 :]
-        at = source.line_start(source.line_of(source.span(anchor)[1] - 1) + 1)
-        gap = "\n" if _section(anchor) != place[0] else ""
-        if following and gap and _section(following[0]) == place[0]:
-            return _ahead_of(source, following[0], f"{line}\n")
-        return Change(Splice(at, at, f"{gap}{line}\n"), Order.AFTER)
-    gap = "\n" if _section(run[0]) != place[0] else ""
-    return _ahead_of(source, run[0], f"{line}\n{gap}")
+    if not earlier:
+        below = "\n" if _place(run[0])[0] != place[0] else ""
+        return NewImport(_start(source, run[0]), line, place, "", below)
+    # Behind the last one that sorts before it, so that an unsorted block keeps its order.
+    anchor = earlier[-1]
+    following = run[run.index(anchor) + 1 :]
+    fresh_section = _place(anchor)[0] != place[0]
+    if fresh_section and following and _place(following[0])[0] == place[0]:
+        return NewImport(_start(source, following[0]), line, place, "", "")
+    at = source.line_start(source.line_of(source.span(anchor)[1] - 1) + 1)
+    above = "\n" if fresh_section else ""
+    if source.text[at - 1 : at] not in ("\n", "\r"):
+        # The file ends without a line ending behind its last import.
+        return NewImport(at, line, place, f"\n{above}", "")
+    return NewImport(at, line, place, above, "")
 
 
-def _ahead_of(source: Source, statement: ast.stmt, text: str) -> Change:
-    at = source.line_start(source.line_of(source.span(statement)[0]))
-    return Change(Splice(at, at, text), Order.BEFORE)
+def _runs(source: Source) -> Iterator[list[Import]]:
+    """Runs of imports at the top level, with nothing else between them."""
+    run: list[Import] = []
+    for statement in source.tree.body:
+        if isinstance(statement, Import):
+            run.append(statement)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
 
 
-def _first_import(source: Source, line: str, skipped: int) -> Change:
+def _start(source: Source, statement: ast.stmt) -> int:
+    return source.line_start(source.line_of(source.span(statement)[0]))
+
+
+def _first_import(source: Source, line: str, place: Place) -> NewImport:
     """A file's first import: behind its docstring, or before its first statement."""
     body = source.tree.body
-    if skipped:
+    if ast.get_docstring(source.tree, clean=False) is not None:
         at = source.line_start(source.line_of(source.span(body[0])[1] - 1) + 1)
-        return Change(Splice(at, at, f"\n{line}\n"), Order.AFTER)
+        ended = source.text[at - 1] in "\r\n"
+        return NewImport(at, line, place, "\n" if ended else "\n\n", "")
     if not body:
         at = len(source.text)
-        ended = not source.lines or source.lines[-1][-1] in "\r\n"
-        return Change(Splice(at, at, f"{line}\n" if ended else f"\n{line}\n"), Order.AFTER)
-    return _ahead_of(source, body[0], f"{line}\n\n")
+        ended = not source.text or source.text[-1] in "\r\n"
+        return NewImport(at, line, place, "" if ended else "\n", "")
+    return NewImport(_start(source, body[0]), line, place, "", "\n")

@@ -78,7 +78,11 @@ def lay_out_line(text: str, indent: str, unit: str, tail: str = "") -> str | Non
     """
     if text.startswith("from "):
         statement = ast.parse(text).body[0]
-        if isinstance(statement, ast.ImportFrom) and statement.names[0].name != "*" and "#" not in text:
+        if (
+            isinstance(statement, ast.ImportFrom)
+            and statement.names[0].name != "*"
+            and "#" not in text
+        ):
             module = "." * statement.level + (statement.module or "")
             return lay_out_import(module, names_of(statement), indent, unit)
     leaves = leaves_of(text)

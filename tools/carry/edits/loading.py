@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
+from typing import Any
 
 import yaml
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.exceptions import ValidationError
 
 from carry.edits.fragments import FragmentError, check_operation
 from carry.edits.model import (
@@ -89,12 +90,9 @@ def parse_edit_file(source: PurePosixPath, text: str) -> EditFile:
     lines = dict(_key_lines(node, ()))
     errors = list(_validator().iter_errors(data))
     if errors:
-        worst = min(errors, key=lambda error: _line_of(lines, tuple(error.absolute_path)))
-        cause = best_match([worst]) if worst.validator not in ("oneOf", "if") else worst
-        raise Refusal(_schema_message(source, lines, cast("ValidationError", cause)))
-    edits = tuple(
-        _edit(source, entry, index, lines) for index, entry in enumerate(data["edits"])
-    )
+        worst = min(errors, key=lambda error: _rank(lines, error))
+        raise Refusal(_schema_message(source, lines, worst))
+    edits = tuple(_edit(source, entry, index, lines) for index, entry in enumerate(data["edits"]))
     absent_with = data.get("absent-with")
     return EditFile(
         path=source.with_name(source.name.removesuffix(SUFFIX) + ".py"),
@@ -104,7 +102,7 @@ def parse_edit_file(source: PurePosixPath, text: str) -> EditFile:
     )
 
 
-Path_ = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 
 def _read_yaml(source: PurePosixPath, text: str) -> tuple[yaml.Node | None, Any]:
@@ -116,7 +114,9 @@ def _read_yaml(source: PurePosixPath, text: str) -> tuple[yaml.Node | None, Any]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise Refusal(f"{source}:{line}: no valid YAML: {error.problem or error.context}") from error
+        raise Refusal(
+            f"{source}:{line}: no valid YAML: {error.problem or error.context}"
+        ) from error
     except (yaml.YAMLError, ValueError) as error:
         raise Refusal(f"{source}:1: no valid YAML: {' '.join(str(error).split())}") from error
     finally:
@@ -140,7 +140,7 @@ def _refuse_repeated_keys(source: PurePosixPath, node: yaml.Node | None) -> None
             _refuse_repeated_keys(source, value)
 
 
-def _key_lines(node: yaml.Node | None, path: Path_) -> Iterator[tuple[Path_, int]]:
+def _key_lines(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
     """Line, from 1, of every key and list item."""
     if node is None:
         return
@@ -156,27 +156,34 @@ def _key_lines(node: yaml.Node | None, path: Path_) -> Iterator[tuple[Path_, int
             yield from _key_lines(value, (*path, key.value))
 
 
-def _line_of(lines: Mapping[Path_, int], path: Path_) -> int:
+def _line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
+def _rank(lines: Mapping[KeyPath, int], error: ValidationError) -> tuple[int, bool]:
+    """The first mistake in the file comes first; a key that is misspelt explains others beside it."""
+    line = _line_of(lines, tuple(error.absolute_path))
+    return line, error.validator != "additionalProperties"
+
+
 def _schema_message(
-    source: PurePosixPath, lines: Mapping[Path_, int], error: ValidationError
+    source: PurePosixPath, lines: Mapping[KeyPath, int], error: ValidationError
 ) -> str:
     path, problem = explain(error)
     key = next((f"{part}: " for part in reversed(path) if isinstance(part, str)), "")
     return f"{source}:{_line_of(lines, path)}: {key}{problem}"
 
 
+@cache
 def _validator() -> Draft202012Validator:
     text = files("carry").joinpath("edits.schema.json").read_text(encoding="utf-8")
     return Draft202012Validator(json.loads(text))
 
 
 def _edit(
-    source: PurePosixPath, entry: Mapping[str, Any], index: int, lines: Mapping[Path_, int]
+    source: PurePosixPath, entry: Mapping[str, Any], index: int, lines: Mapping[KeyPath, int]
 ) -> Edit:
     operation, key = _operation(entry)
     try:
@@ -218,4 +225,6 @@ def _operation(entry: Mapping[str, Any]) -> tuple[Operation, str]:
     )
     key = {"replace": "with", "remove": f"remove-{anchor}"}.get(action, "insert")
     name = "" if anchor == "return" else entry[f"{action}-{anchor}"]
-    return EditStatement(action, anchor, name, entry.get(key, "") if key in ("insert", "with") else ""), key
+    return EditStatement(
+        action, anchor, name, entry.get(key, "") if key in ("insert", "with") else ""
+    ), key

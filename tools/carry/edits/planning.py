@@ -56,6 +56,21 @@ class Addition:
     in_signature: bool
 
 
+@dataclass(frozen=True, slots=True)
+class WantedImport:
+    """An import that an edit adds.
+
+    Attributes:
+        statement: The statement that gets the names; None for a new one.
+        module: Dotted name; leading dots make it relative.
+        names: The names; empty for ``import module``.
+    """
+
+    statement: ast.ImportFrom | None
+    module: str
+    names: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class Plan:
     """What one edit found and wants to do.
@@ -65,16 +80,36 @@ class Plan:
         pending: How often it can be made.
         changes: Splices, for the pending ones.
         additions: Elements for bracketed lists, for the pending ones.
+        imports: Imports, for the pending ones.
+        lines: Lines, from 1, of the pending ones.
         reasons: Why some match cannot be edited.
-        near: The nearest candidates, for a message.
     """
 
     standing: int = 0
     pending: int = 0
     changes: list[Change] = field(default_factory=list)
     additions: list[Addition] = field(default_factory=list)
+    imports: list[WantedImport] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
-    near: list[str] = field(default_factory=list)
+
+    def pend(self, node: ast.expr | ast.stmt) -> None:
+        """Notes a place where the edit can be made, or could but for a reason."""
+        self.pending += 1
+        self.lines.append(node.lineno)
+
+    @property
+    def claims(self) -> list[tuple[int, int]]:
+        """Stretches of the text that the plan replaces."""
+        spans = [(change.splice.start, change.splice.end) for change in self.changes]
+        return [(start, end) for start, end in spans if end > start]
+
+    @property
+    def touches(self) -> list[tuple[int, int]]:
+        """Stretches of the text that the plan replaces or adds to."""
+        spans = [(change.splice.start, change.splice.end) for change in self.changes]
+        spans += [(addition.at, addition.end) for addition in self.additions]
+        return spans
 
 
 class Text:
@@ -82,11 +117,15 @@ class Text:
 
     Args:
         source: The parsed file.
+        fragment_of: Scope that the text is a fragment of, where it is no whole file: all its statements
+            then count as standing in that scope.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, fragment_of: str | None = None) -> None:
         self.source = source
         self._sites: dict[str, list[Site]] = {}
+        if fragment_of is not None:
+            self._sites[fragment_of] = list(sites(source.tree, inside_definitions=True))
 
     @cached_property
     def definitions(self) -> dict[str, list[Definition]]:

@@ -51,8 +51,6 @@ def explain(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
             return path, f"names no operation; wants one of {', '.join(OPERATIONS)}"
         case "oneOf":
             return path, "wants either `from` with `names`, or `import`"
-        case "then" | "required":
-            pass
         case "not":
             unwanted = error.validator_value["required"][0]
             return (*path, unwanted), "this operation takes none"

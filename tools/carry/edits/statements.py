@@ -1,9 +1,9 @@
 """Inserts, replaces and removes whole statements."""
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from carry.edits.fragments import parse_statements
 from carry.edits.layout import lay_out_statements
 from carry.edits.model import Edit, EditStatement, InsertAtStart
 from carry.edits.planning import Change, Order, Plan, Text
@@ -19,70 +19,84 @@ from carry.edits.scopes import (
 )
 from carry.edits.source import Source, Splice
 
+Forms = Mapping[int, Sequence[Sequence[ast.stmt]]]
 
-def plan_statement(
-    edit: Edit, operation: EditStatement, text: Text, inserted: frozenset[int]
-) -> Plan:
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the statements that edits insert.
+
+    Attributes:
+        inserted: Ids of the statements in a text that edits of its layer or a later one put there.
+        forms: The statements that each edit inserts, by the edit's id: as it brings them, and as each
+            later layer leaves them.
+    """
+
+    inserted: frozenset[int]
+    forms: Forms
+
+
+def plan_statement(edit: Edit, operation: EditStatement, text: Text, known: Known) -> Plan:
     """Plans an insertion before or after, a replacement or a removal.
 
     Args:
         edit: The edit.
         operation: Its operation.
         text: The text it acts on.
-        inserted: Ids of the statements that edits of this commit or a later one put there; they are no
-            candidates.
+        known: What edits of this commit or a later one inserted, which is no candidate.
 
     Returns:
         The plan.
     """
     plan = Plan()
-    wanted = parse_statements(operation.text) if operation.text else []
+    forms = known.forms[id(edit)]
+    inserted = known.inserted
     scope = text.sites(edit.scope)
     if operation.action == "replace":
-        plan.standing = sum(1 for site in scope if _starts_run(site, wanted))
+        plan.standing = sum(any(_starts_run(site, form) for form in forms) for site in scope)
     for site, refusal in _candidates(operation, scope):
         if id(site.statement) in inserted:
             continue
         beside = operation.action in ("before", "after")
-        if beside and _run_beside(site, wanted, operation, inserted):
+        if beside and any(_run_beside(site, form, operation, inserted) for form in forms):
             plan.standing += 1
             continue
-        plan.pending += 1
-        refusal = refusal or shared_line(text.source, site)
+        plan.pend(site.statement)
+        refusal = refusal or shared_line(text.source, site, only_start=operation.action == "before")
         if not refusal and operation.action in ("replace", "remove"):
             refusal = _irreplaceable(site, operation)
         if refusal:
             plan.reasons.append(f"{text.where(site.statement)}: {refusal}")
         else:
+            wanted = forms[0] if forms else []
             plan.changes.append(_change(text.source, site, operation, wanted))
     return plan
 
 
-def plan_at_start(
-    edit: Edit, operation: InsertAtStart, text: Text, inserted: frozenset[int]
-) -> Plan:
+def plan_at_start(edit: Edit, operation: InsertAtStart, text: Text, known: Known) -> Plan:
     """Plans an insertion at the start of a body, after its docstring.
 
     Args:
         edit: The edit.
         operation: Its operation.
         text: The text it acts on.
-        inserted: Ids of the statements that edits of this commit or a later one put there.
+        known: What edits of this commit or a later one inserted.
 
     Returns:
         The plan.
     """
     plan = Plan()
-    wanted = parse_statements(operation.text)
+    forms = known.forms[id(edit)]
+    wanted = forms[0]
     source = text.source
     for node in text.definitions.get(edit.scope, []):
         skipped = 1 if docstring_of(node) else 0
-        if _stands_at_start(node.body, skipped, wanted, inserted):
+        if any(_stands_at_start(node.body, skipped, form, known.inserted) for form in forms):
             plan.standing += 1
             continue
-        plan.pending += 1
+        plan.pend(node)
         site = Site(node.body[0], node.body, 0, node)
-        refusal = shared_line(source, site)
+        refusal = shared_line(source, site, only_start=not skipped)
         if refusal:
             plan.reasons.append(f"{text.where(node)}: {refusal}")
             continue
@@ -96,48 +110,39 @@ def plan_at_start(
     return plan
 
 
-def inserted_statements(edits: Sequence[Edit], text: Text) -> frozenset[int]:
+def inserted_statements(edits: Sequence[Edit], text: Text, forms: Forms) -> frozenset[int]:
     """Ids of the statements in a text that edits put there.
 
     Args:
         edits: Edits of any kind.
         text: The text.
+        forms: The statements that each edit inserts.
 
     Returns:
         Ids of statement nodes, with those of the statements inside them. A statement that only looks
         like an inserted one, away from where the edit inserts, is none.
     """
-    runs = [(edit, run) for edit in edits for run in _runs(edit, text)]
+    runs = [(edit, run) for edit in edits for run in _runs(edit, text, forms)]
     loose = frozenset(number for _, run in runs for number in _ids(run))
     return frozenset(
-        number
-        for edit, run in runs
-        if _is_in_place(edit, run, text, loose)
-        for number in _ids(run)
+        number for edit, run in runs if _is_in_place(edit, run, text, loose) for number in _ids(run)
     )
 
 
-def _runs(edit: Edit, text: Text) -> list[list[ast.stmt]]:
-    operation = edit.operation
-    if not isinstance(operation, (InsertAtStart, EditStatement)) or not operation.text:
-        return []
-    wanted = parse_statements(operation.text)
+def _runs(edit: Edit, text: Text, forms: Forms) -> list[list[ast.stmt]]:
     return [
-        site.block[site.index : site.index + len(wanted)]
+        site.block[site.index : site.index + len(form)]
+        for form in forms[id(edit)]
         for site in text.sites(edit.scope)
-        if _starts_run(site, wanted)
+        if _starts_run(site, form)
     ]
 
 
-def _is_in_place(
-    edit: Edit, run: Sequence[ast.stmt], text: Text, loose: frozenset[int]
-) -> bool:
+def _is_in_place(edit: Edit, run: Sequence[ast.stmt], text: Text, loose: frozenset[int]) -> bool:
     operation = edit.operation
     if isinstance(operation, InsertAtStart):
         return any(
-            statement is run[0]
-            for node in text.definitions[edit.scope]
-            for statement in node.body
+            statement is run[0] for node in text.definitions[edit.scope] for statement in node.body
         )
     assert isinstance(operation, EditStatement)
     return operation.action == "replace" or any(
@@ -147,12 +152,13 @@ def _is_in_place(
     )
 
 
-def shared_line(source: Source, site: Site) -> str:
+def shared_line(source: Source, site: Site, *, only_start: bool = False) -> str:
     """Why nothing can be put before or after a statement; empty where something can.
 
     Args:
         source: The file.
         site: The statement.
+        only_start: Whether something is to be put before it and what follows it does not matter.
 
     Returns:
         The reason.
@@ -167,9 +173,10 @@ def shared_line(source: Source, site: Site) -> str:
     above = source.content(line - 1) if line else ""
     if above.endswith("\\") and "#" not in above:
         return "it goes on a line that a backslash continues"
-    rest = source.content(source.line_of(end - 1))[
-        end - source.line_start(source.line_of(end - 1)) :
-    ]
+    last = source.line_of(end - 1)
+    rest = source.content(last)[end - source.line_start(last) :]
+    if only_start:
+        return ""
     if rest.strip() and not rest.lstrip().startswith("#"):
         return "it shares its line with another statement (a `;`)"
     return ""
@@ -186,13 +193,10 @@ def _candidates(operation: EditStatement, scope: Iterable[Site]) -> Iterable[tup
                 if operation.name in assigned(site.statement):
                     yield site, ""
             case "call":
-                found = [
-                    call for call in calls(site) if is_named(call.call.func, operation.name)
-                ]
+                found = [call for call in calls(site) if is_named(call.call.func, operation.name)]
                 if found:
                     inner = all(
-                        isinstance(call.part, (ast.ExceptHandler, ast.match_case))
-                        for call in found
+                        isinstance(call.part, (ast.ExceptHandler, ast.match_case)) for call in found
                     )
                     yield site, "the call stands in an `except` or `case` line" if inner else ""
 
@@ -267,9 +271,7 @@ def _change(
             return _insert_before(source, site, laid_out, wanted)
 
 
-def _insert_first(
-    source: Source, site: Site, laid_out: str, wanted: Sequence[ast.stmt]
-) -> Change:
+def _insert_first(source: Source, site: Site, laid_out: str, wanted: Sequence[ast.stmt]) -> Change:
     line = source.line_of(source.span(site.statement)[0])
     indent = source.indentation(line)
     while _is_comment_or_blank(source, line - 1):
@@ -279,9 +281,7 @@ def _insert_first(
     return Change(Splice(at, at, laid_out + "\n" * (1 + below)), Order.START, len(indent))
 
 
-def _insert_before(
-    source: Source, site: Site, laid_out: str, wanted: Sequence[ast.stmt]
-) -> Change:
+def _insert_before(source: Source, site: Site, laid_out: str, wanted: Sequence[ast.stmt]) -> Change:
     line = source.line_of(source.span(site.statement)[0])
     indent = source.indentation(line)
     previous = site.block[site.index - 1] if site.index else None
@@ -347,8 +347,12 @@ def _gap_at_end(source: Source, line: int, last: ast.stmt) -> int:
     """How many blank lines black wants behind the last statement of a block."""
     if not isinstance(last, Definition) or line >= len(source.lines):
         return 0
-    keyword = source.content(line).strip().partition(" ")[0].rstrip(":")
-    return 0 if keyword in ("else", "elif", "except", "finally", "case") else 1
+    following = line + _blank_lines(source, line)
+    if following >= len(source.lines):
+        return 0
+    keyword = source.content(following).strip().partition(" ")[0].rstrip(":")
+    dependent = keyword in ("else", "elif", "except", "finally")
+    return 1 if dependent or source.indentation(following) else 2
 
 
 def _blank_lines(source: Source, line: int) -> int:
@@ -386,5 +390,3 @@ def names_near(operation: EditStatement, scope: Iterable[Site]) -> list[str]:
         elif operation.anchor == "call":
             names |= {dotted(call.call.func): None for call in calls(site)}
     return list(names)
-
-

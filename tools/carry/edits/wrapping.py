@@ -33,15 +33,13 @@ class Line:
     must_break: bool = False
 
     def __str__(self) -> str:
-        text = "".join(
-            f"{' ' if leaf.space else ''}{leaf.text}{leaf.tail}" for leaf in self.leaves
-        )
+        text = "".join(f"{' ' if leaf.space else ''}{leaf.text}{leaf.tail}" for leaf in self.leaves)
         return self.indent + text.lstrip(" ")
 
     @property
     def fits(self) -> bool:
         """Whether it is at most as long as the limit."""
-        return len(str(self)) <= LIMIT
+        return width(str(self)) <= LIMIT
 
     def delimiters(self) -> list[Leaf]:
         """The leaves it may break after, at its own depth."""
@@ -58,6 +56,11 @@ class Parts:
     tail: Line
     opening: Leaf
     closing: Leaf
+
+
+def width(text: str) -> int:
+    """Columns that a text takes, a tab counting four."""
+    return len(text.expandtabs(4))
 
 
 Split = Callable[[Line, bool], Iterator[Line]]
@@ -174,7 +177,7 @@ def _keeps_brackets_on_the_left(parts: Parts) -> bool:
         len(head.leaves) > 1
         and head.leaves[-2].text == "="
         and any(leaf.opens or leaf.closes for leaf in head.leaves[:-1])
-        and len(str(head)) < LIMIT
+        and width(str(head)) < LIMIT
     )
 
 
@@ -219,7 +222,11 @@ def _parts(line: Line, start: int) -> Parts:
     last = [leaf for leaf in inner.delimiters() if leaf is not body[-1]] if body else []
     inner.must_break = opening.is_atom and bool(last) and max(d.priority for d in last) == COMMA
     return Parts(
-        Line(head, line.indent, line.unit), inner, Line(tail, line.indent, line.unit), opening, opening.partner
+        Line(head, line.indent, line.unit),
+        inner,
+        Line(tail, line.indent, line.unit),
+        opening,
+        opening.partner,
     )
 
 
@@ -244,7 +251,7 @@ def _can_omit(body: Line) -> bool:
 
 def _tail_fits(line: Line, first: Leaf) -> bool:
     """Whether what follows the first brackets fits on a line."""
-    length = len(line.indent)
+    length = width(line.indent)
     counting = False
     for leaf in line.leaves:
         if leaf is first.partner:
@@ -260,7 +267,7 @@ def _tail_fits(line: Line, first: Leaf) -> bool:
 
 def _head_fits(line: Line, last: Leaf) -> bool:
     """Whether what precedes the last brackets fits on a line, or has brackets to break at."""
-    length = len(line.indent)
+    length = width(line.indent)
     others = False
     for leaf in line.leaves:
         length += len(leaf.text) + leaf.space
@@ -275,7 +282,7 @@ def _trailers_to_omit(line: Line) -> Iterator[frozenset[int]]:
     """Growing sets of closing brackets that a break passes over, as long as what they end fits."""
     trailers = _Trailers()
     yield frozenset()
-    length = len(line.indent)
+    length = width(line.indent)
     opening: Leaf | None = None
     closing: Leaf | None = None
     for index in range(len(line.leaves) - 1, -1, -1):

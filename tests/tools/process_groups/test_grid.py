@@ -3,6 +3,7 @@
 import ast
 
 import pytest
+
 from process_groups.errors import ScanError
 from process_groups.grid import Grid, derive
 
@@ -104,7 +105,7 @@ TESTS = {
         True,
     ),
     "several, nested": (
-        "def f():\n    if _GROUP is not None:\n        return True\n    else:\n        return False",
+        "def f():\n    if _GROUP is not None: return True\n    else: return False",
         True,
     ),
     "upside down": ("def f(): return _GROUP is None", False),
@@ -124,7 +125,9 @@ def test_grid_test(case: str) -> None:
 
 
 def test_definitions_under_if_and_try_count() -> None:
-    grid = names("try:\n    def f(): return get()\nexcept E:\n    if x:\n        def g(): return f()\n")
+    grid = names(
+        "try:\n    def f(): return get()\nexcept E:\n    if x:\n        def g(): return f()\n"
+    )
     assert grid.accessors == {"get", "f", "g"}
 
 

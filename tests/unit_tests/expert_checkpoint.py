@@ -1,0 +1,405 @@
+# Copyright (c) 2026, NVIDIA CORPORATION. All rights reserved.
+
+"""A MoE model in Megatron-FSDP on its own grid, trained for a step, and what a checkpoint holds.
+
+What is true about the model is collected here without the code that names experts: each parameter
+is filled from the name it has by the *true* global index of its expert, and shards go from rank to
+rank as plain objects.
+"""
+
+import contextlib
+import os
+import tempfile
+import traceback
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TypeVar
+from unittest import mock
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+from torch.distributed.tensor import DeviceMesh
+from torch.overrides import TorchFunctionMode
+
+from megatron.core.distributed import DistributedDataParallelConfig
+from megatron.core.distributed.fsdp.mcore_fsdp_adapter import FullyShardedDataParallel
+from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+from megatron.core.process_groups_config import ProcessGroupCollection
+from megatron.core.tensor_parallel.random import (
+    CudaRNGStatesTracker,
+    model_parallel_cuda_manual_seed,
+)
+from megatron.core.transformer.module import Float16Module
+from megatron.core.utils import unwrap_model
+from megatron.training import checkpointing
+from tests.unit_tests.own_expert_layout import (
+    NUM_EXPERTS,
+    Layouts,
+    gpt_model,
+    on_each_rank,
+    own_grid,
+    true_name,
+)
+
+Answer = TypeVar('Answer')
+Tensors = dict[str, torch.Tensor]
+
+# With (2, 2, 2) and (4, 2, 2) the global grid happens to be right; in the last, two ranks share
+# each expert.
+LAYOUTS = [
+    Layouts(2, 1, 2),
+    Layouts(2, 2, 1),
+    Layouts(2, 2, 2),
+    Layouts(4, 2, 4),
+    Layouts(4, 4, 2),
+    Layouts(4, 2, 2),
+]
+
+MOMENTS = ('exp_avg', 'exp_avg_sq')
+SEQUENCE = 8
+BATCH = 16
+
+# Long enough for the slowest collective on a busy machine, short enough to wait for.
+COLLECTIVE_TIMEOUT = timedelta(seconds=90)
+
+
+def on_real_ranks(body: Callable[[], Answer], layouts: Layouts) -> dict[int, Answer]:
+    """As :func:`on_each_rank`, for a body that moves data and therefore needs real ranks.
+
+    Ranks that share a GPU talk through gloo: NCCL refuses two ranks on one device.
+    """
+    if 'RANK' not in os.environ or 'WORLD_SIZE' not in os.environ:
+        pytest.skip(f'moves data between ranks: torchrun --nproc-per-node {layouts.world_size}')
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ['LOCAL_RANK']) % torch.cuda.device_count())
+    if not dist.is_initialized():
+        shared = int(os.environ['LOCAL_WORLD_SIZE']) > torch.cuda.device_count()
+        dist.init_process_group(
+            'gloo' if shared else 'cpu:gloo,cuda:nccl', timeout=COLLECTIVE_TIMEOUT
+        )
+
+    def on_device():
+        with contextlib.nullcontext() if torch.cuda.is_available() else _without_gpu():
+            return body()
+
+    return on_each_rank(
+        on_device, world_size=layouts.world_size, global_ep=layouts.global_ep
+    )
+
+
+def together(step: Callable[[], Answer]) -> Answer:
+    """What a step without collectives returns; raises on all ranks if it raises on one.
+
+    Otherwise the others would go on to the next collective and wait there for ever.
+    """
+    answer = failure = None
+    try:
+        answer = step()
+    except Exception as error:  # whatever it is, the other ranks need to know
+        place = traceback.extract_tb(error.__traceback__)[-1].name
+        # A message may show a whole tensor.
+        failure = f'{type(error).__name__} in {place}: {str(error):.80}'
+    failures = [None] * dist.get_world_size()
+    dist.all_gather_object(failures, failure)
+    if any(failures):
+        raise RuntimeError({rank: text for rank, text in enumerate(failures) if text})
+    return answer
+
+
+@contextlib.contextmanager
+def shared_folder() -> Iterator[Path]:
+    """An empty folder, the same one on all ranks of this host."""
+    with contextlib.ExitStack() as stack:
+        names = [None]
+        if dist.get_rank() == 0:
+            names = [stack.enter_context(tempfile.TemporaryDirectory(prefix='experts-'))]
+        dist.broadcast_object_list(names, src=0)
+        yield Path(names[0])
+        dist.barrier()  # Nobody reads any more.
+
+
+class Training:
+    """A model with its own EP size in Megatron-FSDP, and its optimizer, after one step.
+
+    Args:
+        ep_size: EP size of the model.
+        seed: Models with different seeds have no tensor in common.
+        pg_collection: The model's groups, by default a grid of its own on all ranks.
+    """
+
+    def __init__(
+        self, ep_size: int, seed: int = 0, pg_collection: ProcessGroupCollection | None = None
+    ):
+        self.ep_size = ep_size
+        self.seed = seed
+        groups = pg_collection or own_grid(ep_size)
+        if torch.cuda.is_available():
+            model_parallel_cuda_manual_seed(1, tp_rank=0, ep_rank=groups.ep.rank(), etp_rank=0)
+        model = gpt_model(groups, ep_size)
+        model.config.bf16 = True
+        with torch.no_grad():
+            for name, param in model.named_parameters():
+                param.copy_(_random(f'{seed} {self.true_name(name)}', param.shape))
+        self.fsdp = FullyShardedDataParallel(
+            model.config,
+            DistributedDataParallelConfig(
+                use_megatron_fsdp=True,
+                use_distributed_optimizer=True,
+                data_parallel_sharding_strategy='optim_grads_params',
+            ),
+            # The SwiGLU split counts on a wrapper between Megatron-FSDP and the model.
+            Float16Module(model.config, model),
+            device=_device(),
+            pg_collection=groups,
+        )
+        self.optimizer = get_megatron_optimizer(
+            OptimizerConfig(
+                optimizer='adam',
+                lr=1e-2,
+                bf16=True,
+                use_distributed_optimizer=True,
+                clip_grad=0.0,  # Clipping takes gradients on a GPU only.
+            ),
+            [self.fsdp],
+            use_gloo_process_groups=False,
+            pg_collection=groups,
+        )
+        self.inner = unwrap_model([self.fsdp])[0]
+        self._step()
+        self._fill_missing_states()
+
+    def true_name(self, name: str) -> str:
+        """Name of one of this rank's parameters with its expert's true global index."""
+        return true_name(name, dist.get_rank(), self.ep_size)
+
+    def _step(self) -> None:
+        shape = (BATCH, SEQUENCE)
+        tokens = (_random(f'tokens {self.seed} {dist.get_rank()}', shape) * 1000).long() % 32
+        tokens = tokens.to(_device())
+        places = torch.arange(SEQUENCE, device=_device()).expand(*shape)
+        later = torch.ones(SEQUENCE, SEQUENCE, dtype=torch.bool, device=_device()).triu(1)
+        self.fsdp.zero_grad_buffer()
+        self.fsdp(tokens, places, later[None, None], labels=tokens).mean().backward()
+        self.fsdp.finish_grad_sync()
+        successful, _, _ = self.optimizer.step()
+        assert successful
+
+    def _fill_missing_states(self) -> None:
+        """Gives Adam state to parameters of which this rank holds nothing, in one order.
+
+        Adam makes none for them. But to prepare a state dict is a collective for each of its
+        tensors, so all ranks must hold the same keys in the same order.
+        """
+        adam = self.optimizer.optimizer
+        step = next(iter(adam.state.values()))['step']
+        states = {}
+        for group in adam.param_groups:
+            for param in group['params']:
+                states[param] = adam.state.get(param) or {
+                    'step': step.clone(),
+                    **{moment: torch.zeros_like(param) for moment in MOMENTS},
+                }
+        adam.state.clear()
+        adam.state.update(states)
+
+    def _local_tensors(self) -> Iterator[tuple[str, str, torch.Tensor]]:
+        """Parameter name, kind and this rank's part of every tensor that a checkpoint restores."""
+        buffer = self.fsdp.param_and_grad_buffer
+        for name, param in buffer.optimizer_named_parameters:
+            name = name.removeprefix('module.')
+            weights = buffer.parameter_groups[
+                buffer.param_to_param_group[param.orig_param]
+            ].model_weight_buffer
+            place = weights.param_idx[param.orig_param]
+            yield name, 'weight', weights.get_item(place, only_shard=True)
+            yield name, 'param', param.to_local()
+            state = self.optimizer.optimizer.state[param]
+            yield name, 'step', state['step']
+            for moment in MOMENTS:
+                yield name, moment, state[moment].to_local()
+
+    def tensors(self) -> dict[str, Tensors]:
+        """Every tensor of the whole model by kind and by parameter name, on the CPU.
+
+        The kinds are the weight that computes, the parameter that Adam updates, and its state.
+        Names hold true global indices.
+        """
+        shapes = {name: param.shape for name, param in self._named_originals()}
+        mine = [
+            (self.true_name(name), kind, shapes[name], local.detach().cpu())
+            for name, kind, local in self._local_tensors()
+        ]
+        parts = [None] * dist.get_world_size()
+        dist.all_gather_object(parts, mine)
+        shards = {}
+        # Neighbouring ranks of a data-parallel group hold neighbouring shards.
+        for name, kind, shape, local in (tensor for part in parts for tensor in part):
+            shards.setdefault((kind, name, shape), []).append(local.flatten())
+        whole = {}
+        for (kind, name, shape), locals_ in shards.items():
+            if kind == 'step':
+                assert len({step.item() for step in locals_}) == 1
+                tensor = locals_[0].reshape(())
+            else:
+                tensor = torch.cat(locals_).reshape(shape)
+            whole.setdefault(kind, {})[name] = tensor
+        return whole
+
+    def _named_originals(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
+        for name, param in self.fsdp.param_and_grad_buffer.optimizer_named_parameters:
+            yield name.removeprefix('module.'), param.orig_param
+
+    def wipe(self) -> None:
+        """Overwrites everything that :meth:`tensors` reads."""
+        with torch.no_grad():
+            for _, _, local in self._local_tensors():
+                local.fill_(7)
+
+    def state_dict(self, *, is_loading: bool = False) -> dict:
+        """The state dict as the training loop makes it, before the loop's preprocessing."""
+        state_dict = {'model': self.inner.state_dict_for_save_checkpoint()}
+        state_dict['optimizer'] = together(
+            lambda: self.optimizer.sharded_state_dict(
+                state_dict,
+                is_loading=is_loading,
+                metadata={'distrib_optim_sharding_type': 'fsdp_dtensor'},
+            )
+        )
+        return state_dict
+
+    def preprocess(self, state_dict: dict) -> dict:
+        """The state dict as it goes to the checkpoint."""
+        args = SimpleNamespace(swiglu=True, num_experts=NUM_EXPERTS)
+        return checkpointing.preprocess_fsdp_dtensor_state_dict(args, state_dict, self.inner)
+
+    def save(self, folder: Path) -> None:
+        """Writes a checkpoint."""
+        dcp.save(self.preprocess(self.state_dict()), checkpoint_id=folder)
+
+    def load(self, folder: Path) -> None:
+        """Reads a checkpoint."""
+        state_dict = self.state_dict(is_loading=True)
+        dcp.load(self.preprocess(state_dict), checkpoint_id=folder)
+        self.fsdp.load_state_dict(state_dict['model'])
+        self.optimizer.load_state_dict(state_dict['optimizer'])
+
+
+def _random(seed: str, shape) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(zlib.crc32(seed.encode()))
+    return torch.randn(shape, generator=generator)
+
+
+def stored(folder: Path) -> Tensors:
+    """Every model and optimizer tensor of a checkpoint, read without a model."""
+    metadata = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
+    tensors = {
+        key: torch.full(entry.size, float('nan'), dtype=entry.properties.dtype)
+        for key, entry in metadata.items()
+        if isinstance(entry, TensorStorageMetadata) and key.startswith(('model.', 'optimizer.'))
+    }
+    dcp.load(tensors, checkpoint_id=folder, no_dist=True)
+    return tensors
+
+
+def true_content(tensors: Mapping[str, Tensors]) -> Tensors:
+    """What :func:`stored` should find for the tensors of a model."""
+    content = {}
+    for name in tensors['param']:
+        # SwiGLU keeps gate and value in one weight; they are stored apart.
+        halves = ('_w', '_v') if name.endswith('.linear_fc1.weight') else ('',)
+        for place, half in enumerate(halves):
+            keys = {'param': f'model.module.{name}{half}'}
+            for kind in ('step', *MOMENTS):
+                keys[kind] = f'optimizer.state.module.module.module.{name}{half}.{kind}'
+            for kind, key in keys.items():
+                tensor = tensors[kind][name]
+                split = len(halves) > 1 and kind != 'step'
+                content[key] = tensor.chunk(2)[place] if split else tensor
+    return content
+
+
+def differences(found: Mapping[str, torch.Tensor], true: Mapping[str, torch.Tensor]) -> dict:
+    """What is wrong with the tensors found, by name; empty where they are the true ones."""
+    wrong = {name: 'missing' for name in true.keys() - found.keys()}
+    wrong |= {name: 'unknown' for name in found.keys() - true.keys()}
+    for name in true.keys() & found.keys():
+        if not torch.equal(found[name], true[name]):
+            wrong[name] = 'differs'
+    return dict(sorted(wrong.items()))
+
+
+def flat(tensors: Mapping[str, Tensors]) -> Tensors:
+    """The tensors of all kinds in one dict."""
+    return {f'{kind} of {name}': t for kind, named in tensors.items() for name, t in named.items()}
+
+
+def _device() -> torch.device:
+    if torch.cuda.is_available():
+        return torch.device('cuda', torch.cuda.current_device())
+    return torch.device('cpu')
+
+
+class _Nothing:
+    """Stands for a CUDA stream or event: every method does nothing."""
+
+    def __getattr__(self, name):
+        return lambda *_, **__: _Nothing()
+
+
+class _CurrentDevice(str):
+    """The CPU where a tensor is made, and GPU 0 where a device's name is put together."""
+
+    def __format__(self, _):
+        return '0'
+
+
+class _OnCPU(TorchFunctionMode):
+    """Sends every tensor that is asked for on a GPU to the CPU."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if func is torch.Tensor.cuda:
+            return args[0]
+        if 'cuda' in str(kwargs.get('device')):
+            kwargs['device'] = 'cpu'
+        return func(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def _without_gpu() -> Iterator[None]:
+    """Lets Megatron-FSDP train on the CPU; without a GPU it is written for none."""
+    from_group = DeviceMesh.from_group
+
+    def on_cpu(group, device_type, *args, **kwargs):
+        return from_group(group, 'cpu', *args, **kwargs)
+
+    def nothing(*_, **__):
+        return _Nothing()
+
+    cuda = {
+        'Stream': nothing,
+        'Event': nothing,
+        'current_stream': nothing,
+        'synchronize': nothing,
+        'stream': contextlib.nullcontext,
+        'current_device': lambda: _CurrentDevice('cpu'),
+        'get_rng_state': torch.get_rng_state,
+        'set_rng_state': torch.set_rng_state,
+    }
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.multiple(torch.cuda, **cuda))
+        stack.enter_context(mock.patch.object(DeviceMesh, 'from_group', on_cpu))
+        # The states that it would switch between are those of a GPU.
+        stack.enter_context(
+            mock.patch.object(
+                CudaRNGStatesTracker, 'fork', lambda *_, **__: contextlib.nullcontext()
+            )
+        )
+        stack.enter_context(_OnCPU())
+        yield

@@ -1,0 +1,94 @@
+"""The command line of ``proof``.
+
+Exit codes: 0 the change works; 1 failed; 2 usage; 4 a test is not as it should be; 130 interrupted.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from rich.console import Console
+from rich.text import Text
+
+from proof.controls import find_controls, load_controls
+from proof.launch import Limits, run_tests
+from proof.report import print_verdict
+from proof.verdict import compare
+from stack.errors import ExitCode, Refusal
+
+_CONTROLS = Path("tests/controls.txt")
+
+
+def main() -> NoReturn:
+    """Runs the command line."""
+    people = Console(stderr=True, highlight=False)
+    try:
+        code = prove(sys.argv[1:], people)
+    except Refusal as refusal:
+        people.print(Text.assemble(("error: ", "bold red"), str(refusal)), soft_wrap=True)
+        code = refusal.exit_code
+    except KeyboardInterrupt:
+        people.print("interrupted; both trees are as they were")
+        code = ExitCode.INTERRUPTED
+    sys.exit(code)
+
+
+def prove(arguments: Sequence[str], people: Console) -> ExitCode:
+    """Runs the tests on both trees and prints what they show.
+
+    Args:
+        arguments: The command line without the program.
+        people: Where the table goes.
+
+    Returns:
+        `ExitCode.DONE` if the change works, else `ExitCode.FOUND`.
+
+    Raises:
+        Refusal: A path is not what it should be, or the declared controls do not fit the tests.
+    """
+    options = _parser().parse_args(arguments)
+    root = Path.cwd()
+    for tree in (options.unmodified, options.fork):
+        if not (tree / "megatron" / "core" / "__init__.py").is_file():
+            raise Refusal(f"{tree}: not a Megatron tree (no megatron/core/__init__.py there)")
+    for path in options.tests:
+        if not path.exists():
+            raise Refusal(f"{path}: no such test file or folder")
+        if not path.resolve().is_relative_to(root):
+            raise Refusal(f"{path}: not in {root}; run this in the root of the repository")
+    controls = load_controls(_CONTROLS)
+    runs = []
+    for name, tree in (("unmodified", options.unmodified), ("fork", options.fork)):
+        with people.status(f"running the tests on {name} ({tree})"):
+            runs.append(run_tests(root, tree.resolve(), options.tests, Limits()))
+    unmodified, fork = runs
+    declared = find_controls(_CONTROLS, controls, {**unmodified.tests, **fork.tests})
+    verdict = compare(unmodified, fork, declared)
+    print_verdict(people, verdict)
+    return ExitCode.DONE if verdict.proven else ExitCode.FOUND
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="proof",
+        description="Run tests of the change on an unmodified tree and on the fork, and show in "
+        "one table that they fail on the first and pass on the second.",
+        epilog="Exit codes: 0 the change works, 1 failed, 2 usage, 4 a test is not as it should "
+        "be, 130 interrupted.",
+    )
+    parser.add_argument(
+        "--unmodified",
+        type=Path,
+        required=True,
+        metavar="TREE",
+        help="holds megatron/, as released",
+    )
+    parser.add_argument(
+        "--fork", type=Path, required=True, metavar="TREE", help="holds megatron/, with the change"
+    )
+    parser.add_argument(
+        "tests", type=Path, nargs="+", metavar="TESTS", help="test files or folders"
+    )
+    return parser
