@@ -30,7 +30,7 @@ def sync(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON)
 def tests(session: nox.Session) -> None:
-    """Run every test that needs no GPU; arguments after -- go to pytest on the tools' tests alone."""
+    """Run every test that needs no GPU; after --, pytest arguments for the tools alone."""
     session.install("--quiet", "--editable", ".[test,change]")
     session.run("pytest", *session.posargs)
     if not session.posargs:

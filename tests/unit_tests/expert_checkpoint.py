@@ -9,6 +9,7 @@ rank as plain objects.
 
 import contextlib
 import os
+import sys
 import tempfile
 import traceback
 import zlib
@@ -33,11 +34,14 @@ from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
 from megatron.core.process_groups_config import ProcessGroupCollection
 from megatron.core.tensor_parallel.random import (
     CudaRNGStatesTracker,
+    get_cuda_rng_tracker,
     model_parallel_cuda_manual_seed,
 )
 from megatron.core.transformer.module import Float16Module
 from megatron.core.utils import unwrap_model
 from megatron.training import checkpointing
+from megatron.training.arguments import parse_args, validate_args
+from megatron.training.global_vars import set_global_variables, unset_global_variables
 from tests.unit_tests.own_expert_layout import (
     NUM_EXPERTS,
     Layouts,
@@ -139,8 +143,7 @@ class Training:
         self.ep_size = ep_size
         self.seed = seed
         groups = pg_collection or own_grid(ep_size)
-        if torch.cuda.is_available():
-            model_parallel_cuda_manual_seed(1, tp_rank=0, ep_rank=groups.ep.rank(), etp_rank=0)
+        _seed(groups)
         model = gpt_model(groups, ep_size)
         model.config.bf16 = True
         with torch.no_grad():
@@ -162,6 +165,7 @@ class Training:
             OptimizerConfig(
                 optimizer='adam',
                 lr=1e-2,
+                min_lr=0.0,
                 bf16=True,
                 use_distributed_optimizer=True,
                 clip_grad=0.0,  # Clipping takes gradients on a GPU only.
@@ -171,6 +175,10 @@ class Training:
             pg_collection=groups,
         )
         self.inner = unwrap_model([self.fsdp])[0]
+        sharded_state_dict = self.optimizer.sharded_state_dict
+        self.optimizer.sharded_state_dict = lambda *args, **kwargs: together(
+            lambda: sharded_state_dict(*args, **kwargs)
+        )
         self._step()
         self._fill_missing_states()
 
@@ -264,12 +272,10 @@ class Training:
     def state_dict(self, *, is_loading: bool = False) -> dict:
         """The state dict as the training loop makes it, before the loop's preprocessing."""
         state_dict = {'model': self.inner.state_dict_for_save_checkpoint()}
-        state_dict['optimizer'] = together(
-            lambda: self.optimizer.sharded_state_dict(
-                state_dict,
-                is_loading=is_loading,
-                metadata={'distrib_optim_sharding_type': 'fsdp_dtensor'},
-            )
+        state_dict['optimizer'] = self.optimizer.sharded_state_dict(
+            state_dict,
+            is_loading=is_loading,
+            metadata={'distrib_optim_sharding_type': 'fsdp_dtensor'},
         )
         return state_dict
 
@@ -288,6 +294,53 @@ class Training:
         dcp.load(self.preprocess(state_dict), checkpoint_id=folder)
         self.fsdp.load_state_dict(state_dict['model'])
         self.optimizer.load_state_dict(state_dict['optimizer'])
+
+
+@contextlib.contextmanager
+def command_line(layouts: Layouts, folder: Path) -> Iterator[None]:
+    """The arguments of a training run that keeps checkpoints of such a model in a folder."""
+    options = {
+        '--num-layers': 2,
+        '--hidden-size': 16,
+        '--num-attention-heads': 2,
+        '--ffn-hidden-size': 16,
+        '--moe-ffn-hidden-size': 16,
+        '--num-experts': NUM_EXPERTS,
+        '--expert-model-parallel-size': layouts.global_ep,
+        '--seq-length': SEQUENCE,
+        '--max-position-embeddings': SEQUENCE,
+        '--vocab-size': 32,
+        '--tokenizer-type': 'NullTokenizer',
+        '--transformer-impl': 'local',
+        '--micro-batch-size': BATCH,
+        '--global-batch-size': BATCH * layouts.world_size,
+        '--train-iters': 2,
+        '--lr': 0.01,
+        '--data-parallel-sharding-strategy': 'optim_grads_params',
+        '--ckpt-format': 'fsdp_dtensor',
+        '--save': folder,
+        '--save-interval': 1,
+        '--load': folder,
+    }
+    flags = [
+        '--bf16',
+        '--swiglu',
+        '--disable-bias-linear',
+        '--use-distributed-optimizer',
+        '--use-megatron-fsdp',
+        '--no-gradient-accumulation-fusion',
+        '--mock-data',
+        '--exit-on-missing-checkpoint',
+    ]
+    words = [str(word) for option in options.items() for word in option]
+    with mock.patch.object(sys, 'argv', ['train', *words, *flags]):
+        args = parse_args()
+    validate_args(args)
+    set_global_variables(args, build_tokenizer=False)
+    try:
+        yield
+    finally:
+        unset_global_variables()
 
 
 def _random(seed: str, shape) -> torch.Tensor:
@@ -345,6 +398,14 @@ def _device() -> torch.device:
     return torch.device('cpu')
 
 
+def _seed(groups: ProcessGroupCollection) -> None:
+    if torch.cuda.is_available():
+        model_parallel_cuda_manual_seed(1, tp_rank=0, ep_rank=groups.ep.rank(), etp_rank=0)
+    else:
+        # A training run saves and restores the tracker's states, and will not have it empty.
+        get_cuda_rng_tracker().set_states({'model-parallel-rng': torch.get_rng_state()})
+
+
 class _Nothing:
     """Stands for a CUDA stream or event: every method does nothing."""
 
@@ -389,6 +450,7 @@ def _without_gpu() -> Iterator[None]:
         'synchronize': nothing,
         'stream': contextlib.nullcontext,
         'current_device': lambda: _CurrentDevice('cpu'),
+        'get_device_properties': lambda *_: SimpleNamespace(major=9, minor=0),
         'get_rng_state': torch.get_rng_state,
         'set_rng_state': torch.set_rng_state,
     }

@@ -132,7 +132,6 @@ class Resolver:
         return any(
             self._offers(inner, part, seen)
             for star in exports.stars
-            if star not in seen
             for inner in self._resolve(star, frozenset())
             if inner not in seen
         )

@@ -9,6 +9,7 @@ import argparse
 import faulthandler
 import importlib.util
 import json
+import os
 import signal
 import sys
 import types
@@ -18,9 +19,6 @@ from types import FrameType
 from typing import IO
 
 import pytest
-
-# How long after its time is up a test that cannot be interrupted (it waits within C++) is killed.
-GRACE_S = 10
 
 
 class Recorder:
@@ -36,6 +34,7 @@ class Recorder:
         self._seconds = seconds_per_test
         self._outcome = "passed"
         self._detail = ""
+        self._log = os.dup(2)  # pytest puts what a test writes to 2 aside
         signal.signal(signal.SIGALRM, self._time_is_up)
 
     def write(self, record: str, **fields: str | int) -> None:
@@ -62,7 +61,8 @@ class Recorder:
         """Gives the test its time."""
         self._outcome, self._detail = "passed", ""
         self.write("started", test=item.nodeid)
-        faulthandler.dump_traceback_later(self._seconds + GRACE_S, exit=True)
+        # What waits within C++ cannot be interrupted: after twice the time the process ends.
+        faulthandler.dump_traceback_later(2 * self._seconds, exit=True, file=self._log)
         signal.setitimer(signal.ITIMER_REAL, self._seconds)
         try:
             return (yield)

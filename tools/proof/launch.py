@@ -46,7 +46,7 @@ def run_tests(root: Path, tree: Path, tests: Sequence[Path], limits: Limits) -> 
         command = _command(root, tree, records, tests, limits)
         ending = _run(command, tree, log, limits.run_s)
         text = records.read_text(encoding="utf-8") if records.exists() else ""
-        return read_records(text, f"{ending}\n{_tail(log)}".rstrip())
+        return read_records(text, f"{ending}\n{_excerpt(log)}".rstrip())
 
 
 def _command(
@@ -112,5 +112,9 @@ def _run(command: Sequence[str], tree: Path, log: Path, limit_s: float) -> str:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def _tail(log: Path, lines: int = 30) -> str:
-    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+def _excerpt(log: Path, lines: int = 30) -> str:
+    """The end of the log, or the start of the traceback that faulthandler left, innermost first."""
+    written = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    timeouts = [n for n, line in enumerate(written) if line.startswith("Timeout (")]
+    start = timeouts[-1] if timeouts else max(len(written) - lines, 0)
+    return "\n".join(written[start : start + lines])

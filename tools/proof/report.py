@@ -65,10 +65,10 @@ def _summary(verdict: Verdict) -> Text:
     controls = sum(row.control for row in verdict.rows)
     skipped = sum(row.fork.outcome is Outcome.SKIPPED for row in verdict.rows)
     counted = (
-        f"{verdict.shown} tests fail on the unmodified tree and pass on the fork; "
-        f"{controls} controls; {skipped} skipped; "
-        f"{len(verdict.problems) + len(verdict.faults)} not as they should be."
+        f"tests that fail on the unmodified tree and pass on the fork: {verdict.shown}; "
+        f"controls: {controls}; skipped: {skipped}; "
+        f"not as it should be: {len(verdict.problems) + len(verdict.faults)}."
     )
     if verdict.proven:
-        return Text(f"\nThe change works: {counted}", style="bold green")
-    return Text(f"\nNot proven: {counted}", style="bold red")
+        return Text(f"\nThe change works. {counted.capitalize()}", style="bold green")
+    return Text(f"\nNot proven. {counted.capitalize()}", style="bold red")

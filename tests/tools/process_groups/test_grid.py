@@ -110,6 +110,7 @@ TESTS = {
     ),
     "upside down": ("def f(): return _GROUP is None", False),
     "one of two reasons": ("def f(): return _GROUP is not None or x", False),
+    "never": ("def f(): return False", False),
     "always": ("def f():\n    _GROUP is None\n    return True", False),
     "in a loop": ("def f():\n    for g in [_GROUP]:\n        return True\n    return False", False),
     "not the grid": ("def f(): return _COUNTER is not None", False),

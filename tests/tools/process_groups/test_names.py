@@ -90,6 +90,10 @@ FOUND = {
         TP + "def f():\n    g = tp_group\n    g()",
         ["f tp_group"],
     ),
+    "assigned to its own name, then called": (
+        PS + "def f():\n    tp_group = parallel_state.tp_group\n    tp_group()",
+        ["f tp_group"],
+    ),
     "decorator": (TP + "@tp_group()\ndef f(): ...", ["<module> tp_group"]),
     "default": (TP + "def f(a=tp_group(), *, b=tp_group()): ...", ["<module> tp_group x2"]),
     "base class": (TP + "class C(tp_group()): ...", ["<module> tp_group"]),
@@ -125,6 +129,7 @@ FOUND = {
         ["<module> tp_group"],
     ),
     "Windows line ends": (TP + "\r\n\r\ntp_group()\r\n", ["<module> tp_group"]),
+    "line ends of old": (TP.replace("\n", "\r") + "\r\rtp_group()", ["<module> tp_group"]),
     # Not reads.
     "import alone": (TP + PS, []),
     "setter": (PS + "parallel_state.set_tp_size(1)", []),
@@ -251,7 +256,7 @@ REEXPORTS = {
         "from .b import g as f\nf()",
     ),
     "module whose name its package binds otherwise": (
-        {"p/__init__.py": "from .q import helper as q", "p/q.py": "from ..parallel_state import *"},
+        {"p/__init__.py": "from elsewhere import q", "p/q.py": "from ..parallel_state import *"},
         "from .p.q import tp_group\ntp_group()",
     ),
     "module found through names alone": (
@@ -269,6 +274,15 @@ def test_follows_names_through_modules(case: str, reads_in: ReadsIn) -> None:
 
 def test_an_import_in_a_circle_ends(reads_in: ReadsIn) -> None:
     files = {"a.py": "from .b import tp_group\ntp_group()", "b.py": "from .a import tp_group"}
+    assert reads_in(files) == []
+
+
+def test_star_imports_in_a_circle_end(reads_in: ReadsIn) -> None:
+    files = {
+        "a.py": "from .b import tp_group\ntp_group()",
+        "b.py": "from .c import *",
+        "c.py": "from .b import *",
+    }
     assert reads_in(files) == []
 
 

@@ -50,7 +50,9 @@ def plan_parameters(edit: Edit, operation: AddParameters, text: Text) -> Plan:
         else:
             start = text.source.offset(node.lineno, node.col_offset)
             at, end = _parameter_list(text.source, start, colon)
-            plan.additions.append(Addition(at, end, operation.parameters, (start, colon), True))
+            plan.additions.append(
+                Addition(at, end, operation.parameters, (start, colon), in_signature=True)
+            )
     return plan
 
 
@@ -63,8 +65,8 @@ def plan_arguments(
         edit: The edit.
         operation: Its operation.
         text: The text it acts on.
-        inserted: Ids of the statements that edits of this commit or a later one put there; their calls
-            are no candidates.
+        inserted: Ids of the statements that edits of this commit or a later one put there; their
+            calls are no candidates.
 
     Returns:
         The plan.
@@ -92,20 +94,21 @@ def plan_arguments(
                 plan.reasons.append(f"{where}: {addition}")
             else:
                 at, end, region = addition
-                plan.additions.append(Addition(at, end, operation.arguments, region, False))
+                plan.additions.append(
+                    Addition(at, end, operation.arguments, region, in_signature=False)
+                )
     return plan
 
 
 def header_end(source: Source, statement: ast.stmt) -> int | None:
-    """Offset behind the colon of a compound statement; None if its body starts on the same line."""
-    body: list[ast.stmt] = getattr(statement, "body", None) or statement.cases[0:1]  # type: ignore[attr-defined]
+    """Offset behind the colon of a compound statement; None if its body is on the same line."""
     start = source.offset(statement.lineno, statement.col_offset)
-    first = body[0]
-    inner = (
-        source.span(first)[0]
-        if isinstance(first, ast.stmt)
-        else source.offset(first.pattern.lineno, first.pattern.col_offset)
-    )
+    if isinstance(statement, ast.Match):
+        pattern = statement.cases[0].pattern
+        inner = source.line_start(pattern.lineno - 1)
+    else:
+        first: ast.stmt = getattr(statement, "body")[0]  # noqa: B009 - no one type has a body
+        inner = source.span(first)[0]
     depth, colon = 0, None
     for token in source.tokens(start, inner):
         if token.string in ("(", "[", "{"):
@@ -114,7 +117,7 @@ def header_end(source: Source, statement: ast.stmt) -> int | None:
             depth -= 1
         elif token.string == ":" and depth == 0:
             colon = token.end
-    assert colon is not None
+    assert colon is not None  # noqa: S101 - a compound statement has a colon
     return colon if source.line_of(colon - 1) < source.line_of(inner) else None
 
 
@@ -147,7 +150,7 @@ def _parameter_list(source: Source, start: int, colon: int) -> tuple[int, int]:
 def _argument_list(
     source: Source, found: CallSite
 ) -> tuple[int, int, tuple[int, int] | None] | str:
-    """Offsets of a call's brackets and of the logical line around it, or why nothing can be added."""
+    """Offsets of a call's brackets and of the logical line around it, or why it stays as it is."""
     if found.in_string:
         return "it stands in an f-string"
     call = found.call
@@ -169,7 +172,7 @@ def _argument_list(
     return region if isinstance(region, str) else (at, end - 1, region)
 
 
-def _region(source: Source, found: CallSite) -> tuple[int, int] | None | str:
+def _region(source: Source, found: CallSite) -> tuple[int, int] | str | None:
     site = found.site
     statement = site.statement
     compound = hasattr(statement, "body") or hasattr(statement, "cases")

@@ -67,8 +67,8 @@ def elements_of(source: Source, start: int, end: int) -> list[Element]:
 def add_elements(source: Source, additions: Sequence[Addition]) -> list[Change]:
     """The splices that add elements to bracketed lists.
 
-    Where black wrote the logical line around a list, it is laid out again the way black would; elsewhere
-    only the list itself is touched.
+    Where black wrote the logical line around a list, it is laid out again the way black would;
+    elsewhere only the list itself is touched.
 
     Args:
         source: The file.
@@ -167,7 +167,9 @@ def _flat_splice(source: Source, addition: Addition) -> Splice:
     return Splice(addition.at + 1, addition.at + 1, new)
 
 
-def _add_locally(source: Source, addition: Addition) -> list[Change]:
+def _add_locally(  # noqa: PLR0911 - one way of laying a list out a return
+    source: Source, addition: Addition
+) -> list[Change]:
     present = elements_of(source, addition.at, addition.end)
     if _is_exploded(source, addition, present):
         return _add_lines(source, addition, present)

@@ -86,7 +86,7 @@ def plan_import(operation: AddImport, text: Text) -> Plan:
         if refusal:
             plan.reasons.append(f"{text.where(same_module[0].statement)}: {refusal}")
             return plan
-        assert isinstance(same_module[0].statement, ast.ImportFrom)
+        assert isinstance(same_module[0].statement, ast.ImportFrom)  # noqa: S101 - as `_imports` says
         statement = same_module[0].statement
     names = tuple(missing) if operation.names else ()
     plan.imports.append(WantedImport(statement, operation.module, names))
@@ -168,7 +168,7 @@ def _bound(statements: Iterator[ast.stmt]) -> dict[str, set[tuple[str, str]]]:
     """What each imported name is: the module and the name there; no module for a module itself."""
     bound: dict[str, set[tuple[str, str]]] = {}
     for statement in statements:
-        assert isinstance(statement, Import)
+        assert isinstance(statement, Import)  # noqa: S101 - the caller chose imports
         module = _module(statement) if isinstance(statement, ast.ImportFrom) else ""
         for alias in statement.names:
             bound.setdefault(alias.asname or alias.name, set()).add((module, alias.name))
@@ -177,10 +177,7 @@ def _bound(statements: Iterator[ast.stmt]) -> dict[str, set[tuple[str, str]]]:
 
 def _sort_key(name: str) -> tuple[int, list[tuple[int, int, str]], str]:
     """Isort's order of names: constants, classes, the rest; numbers by value, case last."""
-    if name.isupper() and len(name) > 1:
-        kind = 0
-    else:
-        kind = 1 if name[0:1].isupper() else 2
+    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2
     return kind, _natural(name), name
 
 
@@ -190,7 +187,7 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
 
 
 def _extend(source: Source, statement: ast.stmt, missing: Sequence[str]) -> list[Change]:
-    assert isinstance(statement, ast.ImportFrom)
+    assert isinstance(statement, ast.ImportFrom)  # noqa: S101 - the caller chose those
     start, end = source.span(statement)
     indent = source.indentation(source.line_of(start))
     present = names_of(statement)
@@ -218,7 +215,7 @@ def _sorted_in(present: Sequence[str], missing: Sequence[str]) -> list[str]:
 def _extend_locally(
     source: Source, statement: ast.ImportFrom, missing: Sequence[str]
 ) -> list[Change]:
-    """Adds names to a statement that is laid out in its own way, and touches no other part of it."""
+    """Adds names to a statement that has a layout of its own, and touches no other part of it."""
     start, end = source.span(statement)
     if source.text[end - 1] != ")":
         names = ", ".join(missing)

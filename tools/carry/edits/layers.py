@@ -1,9 +1,9 @@
 """Applies the edits of one layer to one text."""
 
-import ast
 import difflib
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from carry.edits.arguments import plan_arguments, plan_parameters
 from carry.edits.brackets import add_elements
@@ -30,6 +30,9 @@ from carry.edits.statements import (
     plan_at_start,
     plan_statement,
 )
+
+if TYPE_CHECKING:
+    import ast
 
 
 def plan_layer(
@@ -101,7 +104,7 @@ def plan_edit(edit: Edit, text: Text, known: Known) -> Plan:
 def forms_of(edits: Iterable[Edit], layers: Sequence[Layer]) -> Forms:
     """The statements that each edit inserts, as it brings them and as later layers leave them.
 
-    A later commit may edit what an earlier one inserted; the earlier edit then stands in another form.
+    A later commit may edit what an earlier one inserted, which then stands in another form.
 
     Args:
         edits: All edits of a file.
@@ -136,18 +139,15 @@ def _fragment_after(edit: Edit, text: str, later: Sequence[Edit]) -> str:
             other.scope and edit.scope.startswith(f"{other.scope}.")
         )
         if around and isinstance(other.operation, (AddArguments, EditStatement)):
-            own = parse_statements(other.operation.text) if _brings_text(other) else None
-            known = Known(frozenset(), {id(other): [own] if own else []})
+            brought = getattr(other.operation, "text", "")
+            own = [parse_statements(brought)] if brought else []
+            known = Known(frozenset(), {id(other): own})
             plan = plan_edit(other, Text(source, fragment_of=other.scope), known)
             if not plan.reasons:
                 changes += [*plan.changes, *add_elements(source, plan.additions)]
     splices = _ordered(changes)
     overlap = any(one.end > two.start for one, two in itertools.pairwise(splices))
     return text if overlap else source.spliced(splices)
-
-
-def _brings_text(edit: Edit) -> bool:
-    return isinstance(edit.operation, EditStatement) and bool(edit.operation.text)
 
 
 def _judge(edit: Edit, plan: Plan, text: Text) -> EditResult:
@@ -168,7 +168,7 @@ def _judge(edit: Edit, plan: Plan, text: Text) -> EditResult:
 
 
 def _forgive_removal(result: EditResult, siblings: Sequence[EditResult]) -> EditResult:
-    """A removal leaves no trace: it is done where a sibling is done and nothing is left to remove."""
+    """A removal leaves no trace: it is done where a sibling is done and nothing is left to do."""
     operation = result.edit.operation
     if (
         isinstance(operation, EditStatement)

@@ -28,7 +28,7 @@ class LogicalLine:
 
 
 def lay_out_statements(text: str, indent: str, unit: str) -> str:
-    """Indents and wraps statements.
+    r"""Indents and wraps statements.
 
     Args:
         text: Statements from column 0.
@@ -72,9 +72,9 @@ def lay_out_line(text: str, indent: str, unit: str, tail: str = "") -> str | Non
         tail: The comment behind it, which takes room on its last line.
 
     Returns:
-        The lines, the first without its indentation and the last without the comment; None where the
-        text holds what this cannot lay out: comments, strings over several lines, backslashes, several
-        statements.
+        The lines, the first without its indentation and the last without the comment; None where
+        the text holds what this cannot lay out: comments, strings over several lines, backslashes,
+        several statements.
     """
     if text.startswith("from "):
         statement = ast.parse(text).body[0]
@@ -150,7 +150,7 @@ def _logical_lines(text: str, lines: Sequence[str]) -> Iterator[LogicalLine]:
 
 
 def _string_lines(text: str) -> set[int]:
-    """Lines that start inside a string; their white space belongs to it. Docstrings are left out."""
+    """Lines that start inside a string, whose white space they are part of; no docstrings."""
     docstrings = {
         node.body[0].value.lineno
         for node in ast.walk(ast.parse(text))

@@ -1,5 +1,6 @@
-"""Cuts one logical line into leaves: tokens with the priority at which a line may break after them."""
+"""Cuts one logical line into leaves: tokens that know at what priority a line may break there."""
 
+import itertools
 import keyword
 import tokenize
 from collections.abc import Sequence
@@ -102,8 +103,8 @@ def leaves_of(text: str) -> list[Leaf] | None:
         text: A simple statement, or the head of a compound one up to its colon.
 
     Returns:
-        The leaves with optional parentheses among them; None where the text holds a comment, a string
-        over several lines or a backslash that continues a line.
+        The leaves with optional parentheses among them; None where the text holds a comment, a
+        string over several lines or a backslash that continues a line.
     """
     leaves = _tokens(text)
     if leaves is None:
@@ -117,7 +118,7 @@ def leaves_of(text: str) -> list[Leaf] | None:
     return leaves
 
 
-def _tokens(text: str) -> list[Leaf] | None:
+def _tokens(text: str) -> list[Leaf] | None:  # noqa: C901 - one branch a kind of token
     lines = text.split("\n")
     leaves: list[Leaf] = []
     end = (1, 0)
@@ -139,7 +140,7 @@ def _tokens(text: str) -> list[Leaf] | None:
         start = token.start
         value = token.string
         if token.type == tokenize.FSTRING_END:
-            assert fstring is not None
+            assert fstring is not None  # noqa: S101 - an f-string ends where one started
             start, fstring = fstring, None
             if start[0] == token.end[0]:
                 value = lines[start[0] - 1][start[1] : token.end[1]]
@@ -244,14 +245,14 @@ def _optional_ranges(leaves: Sequence[Leaf]) -> list[tuple[int, int]]:
     elif first == "assert":
         comma = [i for i in at_top if leaves[i].text == "," and not _in_lambda(leaves, i)]
         cuts = [0, *comma[:1], end]
-        ranges = [(a + 1, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+        ranges = [(a + 1, b) for a, b in itertools.pairwise(cuts)]
     elif first not in ("def", "class", "with", "async", "@", "from", "import", "raise"):
         equals = [i for i in at_top if leaves[i].text in ASSIGNMENTS and not _in_lambda(leaves, i)]
         if equals:
             if any(leaves[i].text == "," for i in at_top if i < equals[0]):
                 ranges.append((0, equals[0]))
             cuts = [*equals, end]
-            ranges += [(a + 1, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+            ranges += [(a + 1, b) for a, b in itertools.pairwise(cuts)]
     return [(a, b) for a, b in ranges if b > a]
 
 
@@ -284,12 +285,12 @@ def _parenthesised(leaves: list[Leaf]) -> list[Leaf]:
 
 
 def _is_redundant(inner: Sequence[Leaf]) -> bool:
-    """Whether parentheses around these leaves may go: they are no tuple, generator, walrus or yield."""
+    """Whether parentheses around them may go: they are no tuple, generator, walrus or yield."""
     texts = [leaf.text for leaf in _shallow(inner)]
     return bool(inner) and not ({",", "for", ":=", "yield"} & set(texts)) and texts[0] != "*"
 
 
-def _set_priorities(leaves: Sequence[Leaf]) -> None:
+def _set_priorities(leaves: Sequence[Leaf]) -> None:  # noqa: C901 - one pass, one branch a word
     depth = 0
     comprehensions: set[int] = set()
     targets: list[int] = []
@@ -309,7 +310,9 @@ def _set_priorities(leaves: Sequence[Leaf]) -> None:
             depth -= 1
         leaf.depth = depth
         if previous is not None and not ends_target:
-            before = _break_before(leaf, previous, leaves, index, depth in comprehensions)
+            before = _break_before(
+                leaf, previous, leaves, index, in_comprehension=depth in comprehensions
+            )
             if before:
                 previous.priority = max(previous.priority, before)
         if leaf.text == ",":
@@ -325,8 +328,8 @@ def _set_priorities(leaves: Sequence[Leaf]) -> None:
             targets.append(depth)
 
 
-def _break_before(
-    leaf: Leaf, previous: Leaf, leaves: Sequence[Leaf], index: int, in_comprehension: bool
+def _break_before(  # noqa: C901, PLR0911 - a table of tokens, written as one
+    leaf: Leaf, previous: Leaf, leaves: Sequence[Leaf], index: int, *, in_comprehension: bool
 ) -> int:
     if leaf.is_string:
         return STRING if previous.is_string else 0

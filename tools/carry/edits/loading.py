@@ -46,7 +46,7 @@ def load_edit_files(root: Path) -> tuple[EditFile, ...]:
         The edit files below ``megatron``, ``tests`` and ``tools``, sorted by path.
 
     Raises:
-        Refusal: A file cannot be read, is no YAML, breaks the schema, or holds text that is no Python.
+        Refusal: A file cannot be read, is no YAML, breaks the schema, or brings what is no Python.
     """
     paths = sorted(path for name in FOLDERS for path in (root / name).rglob(f"*{SUFFIX}"))
     return tuple(load_edit_file(root, path) for path in paths)
@@ -163,7 +163,7 @@ def _line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
 
 
 def _rank(lines: Mapping[KeyPath, int], error: ValidationError) -> tuple[int, bool]:
-    """The first mistake in the file comes first; a key that is misspelt explains others beside it."""
+    """The first mistake of the file comes first; a misspelt key explains others beside it."""
     line = _line_of(lines, tuple(error.absolute_path))
     return line, error.validator != "additionalProperties"
 

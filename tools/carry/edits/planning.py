@@ -117,8 +117,8 @@ class Text:
 
     Args:
         source: The parsed file.
-        fragment_of: Scope that the text is a fragment of, where it is no whole file: all its statements
-            then count as standing in that scope.
+        fragment_of: Scope that the text is a fragment of, where it is no whole file: all its
+            statements then count as standing in that scope.
     """
 
     def __init__(self, source: Source, fragment_of: str | None = None) -> None:

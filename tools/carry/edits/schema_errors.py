@@ -20,7 +20,9 @@ OPERATIONS = (
 )
 
 
-def explain(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
+def explain(  # noqa: C901, PLR0911, PLR0912 - one case a keyword of JSON schema
+    error: ValidationError,
+) -> tuple[tuple[str | int, ...], str]:
     """The place of a schema error and what to do about it.
 
     Args:
@@ -30,21 +32,23 @@ def explain(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
         The path of keys and list positions to the place, and a short sentence.
     """
     path = tuple(error.absolute_path)
-    found = error.instance
+    found: Any = error.instance
+    schema: Any = error.schema
+    value: Any = error.validator_value
     match error.validator:
         case "additionalProperties":
-            known = error.schema["properties"]
+            known = schema["properties"]
             unknown = sorted(str(key) for key in found if key not in known)
             return (*path, unknown[0]), f"unknown key{_nearest(unknown[0], known)}"
         case "required":
-            missing = sorted(set(error.validator_value) - set(found))
+            missing = sorted(set(value) - set(found))
             return path, f"needs {_listed(missing)} as well"
         case "dependentRequired":
-            for key, needed in error.validator_value.items():
+            for key, needed in value.items():
                 missing = sorted(set(needed) - set(found))
                 if key in found and missing:
                     return (*path, key), f"needs {_listed(missing)} as well"
-        case "oneOf" if "pr" in error.schema["properties"]:
+        case "oneOf" if "pr" in schema["properties"]:
             present = [name for name in OPERATIONS if name in found]
             if present:
                 return path, f"one edit does one thing; found {_listed(present)}"
@@ -52,18 +56,18 @@ def explain(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
         case "oneOf":
             return path, "wants either `from` with `names`, or `import`"
         case "not":
-            unwanted = error.validator_value["required"][0]
+            unwanted = value["required"][0]
             return (*path, unwanted), "this operation takes none"
         case "const":
-            return path, f"wants {str(error.validator_value).lower()}, found {found!r}"
+            return path, f"wants {str(value).lower()}, found {found!r}"
         case "type":
-            return path, f"wants {_article(error.validator_value)}, found {found!r}"
+            return path, f"wants {_article(value)}, found {found!r}"
         case "pattern":
             return path, f"{found!r} is no name of the form this key takes"
         case "minItems" | "minProperties" | "minLength":
             return path, "is empty"
         case "minimum":
-            return path, f"wants at least {error.validator_value}, found {found!r}"
+            return path, f"wants at least {value}, found {found!r}"
         case "uniqueItems":
             return path, "names one thing twice"
     return path, error.message
@@ -78,7 +82,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean `{close[0]}`?" if close else ""
 
 
-def _article(kind: Any) -> str:
+def _article(kind: object) -> str:
     return {
         "array": "a list",
         "integer": "a whole number",

@@ -41,8 +41,8 @@ class CallSite:
     Attributes:
         call: The call.
         site: The innermost statement around it.
-        part: The part of a compound statement that holds the call, where it is not the statement's own
-            first line: an ``except``, a ``case`` or a decorator.
+        part: The part of a compound statement that holds the call, where it is not the statement's
+            own first line: an ``except``, a ``case`` or a decorator.
         in_string: Whether it stands in an f-string.
     """
 
@@ -59,7 +59,7 @@ def definitions(tree: ast.Module) -> dict[str, list[Definition]]:
         tree: The file's tree.
 
     Returns:
-        Definitions by qualified name, ``Class.method`` or ``outer.inner``, in the order of the file.
+        Definitions by qualified name, ``Class.method`` or ``outer.inner``, in the file's order.
     """
     found: dict[str, list[Definition]] = {}
     _define(tree, "", found)
@@ -95,8 +95,8 @@ def sites(node: ast.AST, *, inside_definitions: bool) -> Iterator[Site]:
 
     Args:
         node: A definition or a module.
-        inside_definitions: Whether to go into definitions as well; without, they count as statements
-            and what they hold does not.
+        inside_definitions: Whether to go into definitions as well; without, they count as
+            statements and what they hold does not.
 
     Yields:
         One site a statement.
@@ -161,6 +161,8 @@ def assigned(statement: ast.stmt) -> list[str]:
     match statement:
         case ast.Assign(targets=targets):
             pass
+        case ast.AnnAssign(value=None):
+            return []  # an annotation alone assigns nothing
         case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
             targets = [target]
         case _:

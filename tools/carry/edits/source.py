@@ -25,7 +25,7 @@ class SourceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """One replacement of a stretch of a text.
+    r"""One replacement of a stretch of a text.
 
     Attributes:
         start: Offset of the first character replaced.
@@ -56,10 +56,10 @@ class Token:
 
 
 class Source:
-    """The text of one file, its syntax tree and the way between the two.
+    r"""The text of one file, its syntax tree and the way between the two.
 
-    Python reads ``\\r\\n`` and a lone ``\\r`` as one line ending, and so does this class; `ast` counts
-    columns in bytes of UTF-8, offsets here count characters.
+    Python reads ``\\r\\n`` and a lone ``\\r`` as one line ending, and so does this class; `ast`
+    counts columns in bytes of UTF-8, offsets here count characters.
 
     Args:
         text: The text, without a byte order mark, in its own line endings.
@@ -70,7 +70,7 @@ class Source:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.lines = [line for line in _LINE.findall(text) if line]
+        self.lines: list[str] = [line for line in _LINE.findall(text) if line]
         self.newline = _newline_of(self.lines)
         self._starts = [0]
         for line in self.lines:
@@ -105,11 +105,10 @@ class Source:
             return self._starts[lineno - 1] + col_offset
         return self._starts[lineno - 1] + len(line.encode()[:col_offset].decode())
 
-    def span(self, node: ast.AST) -> tuple[int, int]:
+    def span(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
         """Offsets of a node; a decorated definition starts at its first decorator's ``@``."""
-        assert isinstance(node, (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias))
         start = self.offset(node.lineno, node.col_offset)
-        decorators = getattr(node, "decorator_list", [])
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
         if decorators:
             first = decorators[0]
             start = self.text.rindex("@", 0, self.offset(first.lineno, first.col_offset))
@@ -138,11 +137,10 @@ class Source:
     def indentation(self, line: int) -> str:
         """White space at the start of a line, from the last form feed on."""
         found = _INDENT.match(self.lines[line])
-        assert found is not None
-        return found.group().rpartition("\f")[2]
+        return found.group().rpartition("\f")[2] if found else ""
 
     def between(self, start: int, end: int) -> str:
-        """The text between two offsets, with ``\\n`` line endings."""
+        r"""The text between two offsets, with ``\\n`` line endings."""
         return self.text[start:end].replace("\r\n", "\n").replace("\r", "\n")
 
     def tokens(self, start: int, end: int) -> list[Token]:
@@ -174,7 +172,7 @@ class Source:
         """The text with splices made; they must be sorted and must not overlap."""
         parts, position = [], 0
         for splice in splices:
-            assert splice.start >= position
+            assert splice.start >= position  # noqa: S101 - overlaps were refused before
             parts.append(self.text[position : splice.start])
             parts.append(splice.text.replace("\n", self.newline))
             position = splice.end
@@ -183,7 +181,7 @@ class Source:
 
 
 def parse(text: str) -> ast.Module:
-    """The syntax tree of a text.
+    r"""The syntax tree of a text.
 
     Args:
         text: Python with ``\\n`` line endings.
@@ -227,7 +225,7 @@ def decode(data: bytes) -> tuple[str, str]:
         data: The whole file.
 
     Returns:
-        The text without a byte order mark, and the encoding; ``utf-8-sig`` where there is such a mark.
+        The text without a byte order mark, and the encoding; ``utf-8-sig`` where there is a mark.
 
     Raises:
         SourceError: The encoding is unknown, or the file is not in it.
@@ -248,6 +246,6 @@ def _with_lf(line: str) -> str:
 
 
 def _newline_of(lines: list[str]) -> str:
-    """The commonest line ending; ``\\n`` where there is none."""
+    r"""The commonest line ending; ``\\n`` where there is none."""
     endings = [line[len(line.rstrip("\r\n")) :] for line in lines]
     return max(("\n", "\r\n", "\r"), key=endings.count)

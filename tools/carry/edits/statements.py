@@ -28,8 +28,8 @@ class Known:
 
     Attributes:
         inserted: Ids of the statements in a text that edits of its layer or a later one put there.
-        forms: The statements that each edit inserts, by the edit's id: as it brings them, and as each
-            later layer leaves them.
+        forms: The statements that each edit inserts, by the edit's id: as it brings them, and as
+            each later layer leaves them.
     """
 
     inserted: frozenset[int]
@@ -54,7 +54,7 @@ def plan_statement(edit: Edit, operation: EditStatement, text: Text, known: Know
     scope = text.sites(edit.scope)
     if operation.action == "replace":
         plan.standing = sum(any(_starts_run(site, form) for form in forms) for site in scope)
-    for site, refusal in _candidates(operation, scope):
+    for site, reason in _candidates(operation, scope):
         if id(site.statement) in inserted:
             continue
         beside = operation.action in ("before", "after")
@@ -62,9 +62,7 @@ def plan_statement(edit: Edit, operation: EditStatement, text: Text, known: Know
             plan.standing += 1
             continue
         plan.pend(site.statement)
-        refusal = refusal or shared_line(text.source, site, only_start=operation.action == "before")
-        if not refusal and operation.action in ("replace", "remove"):
-            refusal = _irreplaceable(site, operation)
+        refusal = reason or _why_not(text.source, site, operation)
         if refusal:
             plan.reasons.append(f"{text.where(site.statement)}: {refusal}")
         else:
@@ -119,8 +117,8 @@ def inserted_statements(edits: Sequence[Edit], text: Text, forms: Forms) -> froz
         forms: The statements that each edit inserts.
 
     Returns:
-        Ids of statement nodes, with those of the statements inside them. A statement that only looks
-        like an inserted one, away from where the edit inserts, is none.
+        Ids of statement nodes, with those of the statements inside them. A statement that only
+        looks like an inserted one, away from where the edit inserts, is none.
     """
     runs = [(edit, run) for edit in edits for run in _runs(edit, text, forms)]
     loose = frozenset(number for _, run in runs for number in _ids(run))
@@ -144,7 +142,7 @@ def _is_in_place(edit: Edit, run: Sequence[ast.stmt], text: Text, loose: frozens
         return any(
             statement is run[0] for node in text.definitions[edit.scope] for statement in node.body
         )
-    assert isinstance(operation, EditStatement)
+    assert isinstance(operation, EditStatement)  # noqa: S101 - only these have forms
     return operation.action == "replace" or any(
         _run_beside(site, list(run), operation, loose) is run[0]
         for site, _ in _candidates(operation, text.sites(edit.scope))
@@ -183,7 +181,7 @@ def shared_line(source: Source, site: Site, *, only_start: bool = False) -> str:
 
 
 def _candidates(operation: EditStatement, scope: Iterable[Site]) -> Iterable[tuple[Site, str]]:
-    """The statements an operation names, each with a reason why it cannot be edited, if there is one."""
+    """The statements an operation names, each with the reason why it cannot be edited, if any."""
     for site in scope:
         match operation.anchor:
             case "return":
@@ -215,7 +213,7 @@ def _starts_run(site: Site, wanted: Sequence[ast.stmt]) -> bool:
 def _run_beside(
     site: Site, wanted: Sequence[ast.stmt], operation: EditStatement, inserted: frozenset[int]
 ) -> ast.stmt | None:
-    """First of the wanted statements where they stand at a statement, with only inserted ones between."""
+    """First of the wanted statements where they stand at a site, inserted ones between aside."""
     size = len(wanted)
     if operation.action == "before":
         for index in range(site.index - size, -1, -1):
@@ -244,7 +242,10 @@ def _stands_at_start(
     return False
 
 
-def _irreplaceable(site: Site, operation: EditStatement) -> str:
+def _why_not(source: Source, site: Site, operation: EditStatement) -> str:
+    shared = shared_line(source, site, only_start=operation.action == "before")
+    if shared or operation.action in ("before", "after"):
+        return shared
     if hasattr(site.statement, "body"):
         return "it is a compound statement; its whole body would go with it"
     if operation.action == "remove" and len(site.block) == 1:

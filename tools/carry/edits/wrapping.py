@@ -33,6 +33,7 @@ class Line:
     must_break: bool = False
 
     def __str__(self) -> str:
+        """The line as it is written."""
         text = "".join(f"{' ' if leaf.space else ''}{leaf.text}{leaf.tail}" for leaf in self.leaves)
         return self.indent + text.lstrip(" ")
 
@@ -154,7 +155,7 @@ def _split_right(line: Line, omitted: frozenset[int], *, forced: bool) -> Iterat
 def _without_optional(
     parts: Parts, line: Line, omitted: frozenset[int], *, forced: bool
 ) -> Iterator[Line]:
-    """The parts, or those of a break further left where the brackets are optional and better unwritten."""
+    """The parts, or those of a break further left where optional brackets are better unwritten."""
     if not forced and not parts.opening.text and _can_omit(parts.body):
         further = omitted | {id(parts.closing)}
         try:
@@ -211,7 +212,7 @@ def _right_parts(line: Line, omitted: frozenset[int]) -> Parts:
 
 def _parts(line: Line, start: int) -> Parts:
     opening = line.leaves[start]
-    assert opening.partner is not None
+    assert opening.partner is not None  # noqa: S101 - `leaves_of` paired it
     end = next(i for i, leaf in enumerate(line.leaves) if leaf is opening.partner)
     head, body, tail = line.leaves[: start + 1], line.leaves[start + 1 : end], line.leaves[end:]
     if not body and len("".join(leaf.text for leaf in tail)) < 3:  # noqa: PLR2004 - black's own bound

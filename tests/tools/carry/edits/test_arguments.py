@@ -65,45 +65,64 @@ LONG = """
     [
         (
             "name_to_parameter = handle_experts_in_state_dict(name_to_parameter, experts)\n",
-            "name_to_parameter = handle_experts_in_state_dict(\n"
-            "    name_to_parameter, experts, expert_rank=expert_rank, expert_size=expert_size\n"
-            ")\n",
+            (
+                "name_to_parameter = handle_experts_in_state_dict(\n"
+                "    name_to_parameter, experts, expert_rank=expert_rank, expert_size=expert_size\n"
+                ")\n"
+            ),
         ),
         (
-            "handle_experts_in_state_dict(\n"
-            "    name_to_parameter, number_of_experts, another_argument=another\n"
-            ")\n",
-            "handle_experts_in_state_dict(\n"
-            "    name_to_parameter,\n"
-            "    number_of_experts,\n"
-            "    another_argument=another,\n"
-            "    expert_rank=expert_rank,\n"
-            "    expert_size=expert_size,\n"
-            ")\n",
+            (
+                "handle_experts_in_state_dict(\n"
+                "    name_to_parameter, number_of_experts, another_argument=another\n"
+                ")\n"
+            ),
+            (
+                "handle_experts_in_state_dict(\n"
+                "    name_to_parameter,\n"
+                "    number_of_experts,\n"
+                "    another_argument=another,\n"
+                "    expert_rank=expert_rank,\n"
+                "    expert_size=expert_size,\n"
+                ")\n"
+            ),
         ),
         (
             "assert rename(handle_experts_in_state_dict(names, count)) == expected_names\n",
-            "assert (\n"
-            "    rename(\n"
-            "        handle_experts_in_state_dict("
-            "names, count, expert_rank=expert_rank, expert_size=expert_size)\n"
-            "    )\n"
-            "    == expected_names\n"
-            ")\n",
+            (
+                "assert (\n"
+                "    rename(\n"
+                "        handle_experts_in_state_dict("
+                "names, count, expert_rank=expert_rank, expert_size=expert_size)\n"
+                "    )\n"
+                "    == expected_names\n"
+                ")\n"
+            ),
         ),
         (
-            "handle_experts_in_state_dict(\n    names,\n    # of this rank\n    count,  # local\n)\n",
-            "handle_experts_in_state_dict(\n    names,\n    # of this rank\n    count,  # local\n"
-            "    expert_rank=expert_rank,\n    expert_size=expert_size,\n)\n",
+            (
+                "handle_experts_in_state_dict(\n    names,\n    # of this rank\n"
+                "    count,  # local\n)\n"
+            ),
+            (
+                "handle_experts_in_state_dict(\n    names,\n    # of this rank\n"
+                "    count,  # local\n"
+                "    expert_rank=expert_rank,\n    expert_size=expert_size,\n)\n"
+            ),
         ),
         (
-            "names = {k: handle_experts_in_state_dict(v, count, strict=False) for k, v in x.items()}\n",
-            "names = {\n"
-            "    k: handle_experts_in_state_dict(\n"
-            "        v, count, strict=False, expert_rank=expert_rank, expert_size=expert_size\n"
-            "    )\n"
-            "    for k, v in x.items()\n"
-            "}\n",
+            (
+                "names = {k: handle_experts_in_state_dict(v, count, strict=False) "
+                "for k, v in x.items()}\n"
+            ),
+            (
+                "names = {\n"
+                "    k: handle_experts_in_state_dict(\n"
+                "        v, count, strict=False, expert_rank=expert_rank, expert_size=expert_size\n"
+                "    )\n"
+                "    for k, v in x.items()\n"
+                "}\n"
+            ),
         ),
     ],
 )
@@ -146,7 +165,10 @@ def test_module_level_means_outside_every_definition(edited: Edited, refused: Re
         ("g(ep=1)\n", "refused 1/1: line 1: passes ep already, other than wanted"),
         (
             "if x: g(1)\n",
-            "refused 1/1: line 1: it shares its line with another statement (a one-line compound statement or a `;`)",
+            (
+                "refused 1/1: line 1: it shares its line with another statement "
+                "(a one-line compound statement or a `;`)"
+            ),
         ),
         ("if g(1): x\n", "refused 1/1: line 1: it stands in a one-line compound statement"),
         (

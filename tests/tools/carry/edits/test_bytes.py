@@ -1,4 +1,4 @@
-"""What holds for every source: bytes that no edit names stay, twice is once, order means nothing."""
+"""What holds for every source: other bytes stay, twice is once, order means nothing."""
 
 import codecs
 import random
@@ -61,19 +61,21 @@ def in_form(text: str, newline: str, unit: str, *, bom: bool) -> bytes:
     return codecs.BOM_UTF8 + data if bom else data
 
 
-FORMS = st.tuples(st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["    ", "\t", "  "]))
+FORMS = st.tuples(
+    st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["    ", "\t", "  "]), st.booleans()
+)
 
 
 def edit_file_of(entries: list[str]) -> EditFile:
     return parse_edit_file(PurePosixPath("megatron/x.edits.yml"), "edits:\n" + "\n".join(entries))
 
 
-@settings(max_examples=150, deadline=None)
-@given(sources(), FORMS, st.booleans(), st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+@given(sources(), FORMS, st.randoms(use_true_random=False))
 def test_untouched_lines_stay_and_twice_is_once_in_any_order(
-    source: str, form: tuple[str, str], bom: bool, rng: random.Random
+    source: str, form: tuple[str, str, bool], rng: random.Random
 ) -> None:
-    newline, unit = form
+    newline, unit, bom = form
     entries = EDITS.splitlines()
     before = in_form(source, newline, unit, bom=bom)
     after = apply_layers(edit_file_of(entries), before, [(1, 1)]).text

@@ -19,12 +19,21 @@ def function(docstring: str) -> str:
     ("before", "after"),
     [
         (
-            '"""Do it.\n\n    Args:\n        a: One,\n            two.\n\n    Returns:\n        It.\n    """',
-            '"""Do it.\n\n    Args:\n        a: One,\n            two.\n        rank: Rank of the model.\n\n    Returns:\n        It.\n    """',
+            (
+                '"""Do it.\n\n    Args:\n        a: One,\n            two.\n\n    Returns:\n'
+                '        It.\n    """'
+            ),
+            (
+                '"""Do it.\n\n    Args:\n        a: One,\n            two.\n'
+                '        rank: Rank of the model.\n\n    Returns:\n        It.\n    """'
+            ),
         ),
         (
             '"""Do it.\n\n    Args:\n        a (int): One.\n        **kwargs: The rest.\n    """',
-            '"""Do it.\n\n    Args:\n        a (int): One.\n        rank: Rank of the model.\n        **kwargs: The rest.\n    """',
+            (
+                '"""Do it.\n\n    Args:\n        a (int): One.\n'
+                '        rank: Rank of the model.\n        **kwargs: The rest.\n    """'
+            ),
         ),
         (
             "'''Do it.\n\n    Args:\n      a: One.'''",
@@ -32,7 +41,10 @@ def function(docstring: str) -> str:
         ),
         (
             'r"""Do it.\n\n    Returns:\n        It.\n    """',
-            'r"""Do it.\n\n    Args:\n        rank: Rank of the model.\n\n    Returns:\n        It.\n    """',
+            (
+                'r"""Do it.\n\n    Args:\n        rank: Rank of the model.\n\n    Returns:\n'
+                '        It.\n    """'
+            ),
         ),
         ('"""Do it."""', '"""Do it.\n\n    Args:\n        rank: Rank of the model.\n    """'),
         (

@@ -20,23 +20,37 @@ NAMES = "add-import: {from: megatron.core.m, names: [get_b, get_a]}"
             "from megatron.core.m import B, CONST, get_a, get_b\n",
         ),
         (
-            "try:\n    from megatron.core.m import (\n        a_name,  # why\n        get_x,\n    )\n"
-            "except ImportError:\n    pass\n",
-            "try:\n    from megatron.core.m import (\n        a_name,  # why\n        get_a,\n"
-            "        get_b,\n        get_x,\n    )\nexcept ImportError:\n    pass\n",
+            (
+                "try:\n    from megatron.core.m import (\n        a_name,  # why\n"
+                "        get_x,\n    )\n"
+                "except ImportError:\n    pass\n"
+            ),
+            (
+                "try:\n    from megatron.core.m import (\n        a_name,  # why\n        get_a,\n"
+                "        get_b,\n        get_x,\n    )\nexcept ImportError:\n    pass\n"
+            ),
         ),
         (
             "if x:\n    from megatron.core.m import (a as b,\n                     c)\n",
-            "if x:\n    from megatron.core.m import (a as b,\n                     c, get_a, get_b)\n",
+            (
+                "if x:\n    from megatron.core.m import (a as b,\n"
+                "                     c, get_a, get_b)\n"
+            ),
         ),
         (
             "from megatron.core.m import a, \\\n    c\n",
             "from megatron.core.m import a, \\\n    c, get_a, get_b\n",
         ),
         (
-            "from megatron.core.m import a_rather_long_name_number_one, another_long_name, and_one_more\n",
-            "from megatron.core.m import (\n    a_rather_long_name_number_one,\n    another_long_name,\n"
-            "    and_one_more,\n    get_a,\n    get_b,\n)\n",
+            (
+                "from megatron.core.m import a_rather_long_name_number_one, another_long_name, "
+                "and_one_more\n"
+            ),
+            (
+                "from megatron.core.m import (\n    a_rather_long_name_number_one,\n"
+                "    another_long_name,\n"
+                "    and_one_more,\n    get_a,\n    get_b,\n)\n"
+            ),
         ),
     ],
 )

@@ -85,8 +85,10 @@ def test_probing_answers_for_every_edit_and_does_not_raise(edit_file: Make) -> N
         (
             b"# coding: latin-1\ng()\n",
             "before-call: g\ninsert: x = '\u4e00'",
-            "an edit brings a character its encoding lacks: 'latin-1' codec can't encode character "
-            "'\\u4e00' in position 5: ordinal not in range(256)",
+            (
+                "an edit brings a character its encoding lacks: 'latin-1' codec can't encode "
+                "character '\\u4e00' in position 5: ordinal not in range(256)"
+            ),
         ),
     ],
 )

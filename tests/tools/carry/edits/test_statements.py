@@ -100,7 +100,7 @@ def test_text_of_several_statements_is_indented_and_wrapped(edited: Edited) -> N
         insert: |
           if ep_rank is None:
               # Without a group there is one rank.
-              ep_rank, ep_size = read_the_rank_and_the_size(self.model_chunks[0], fallback=global_grids)
+              rank, ep_size = read_the_rank_and_size(self.model_chunks[0], fallback=global_grid_no)
 
           text = '''one
           two'''
@@ -109,8 +109,8 @@ def test_text_of_several_statements_is_indented_and_wrapped(edited: Edited) -> N
         "class C:\n\tpass\n\n\ndef f():\n\tif x:\n"
         "\t\tif ep_rank is None:\n"
         "\t\t\t# Without a group there is one rank.\n"
-        "\t\t\tep_rank, ep_size = read_the_rank_and_the_size(\n"
-        "\t\t\t\tself.model_chunks[0], fallback=global_grids\n"
+        "\t\t\trank, ep_size = read_the_rank_and_size(\n"
+        "\t\t\t\tself.model_chunks[0], fallback=global_grid_no\n"
         "\t\t\t)\n"
         "\n"
         "\t\ttext = '''one\ntwo'''\n"
@@ -123,7 +123,8 @@ def test_at_start_goes_behind_the_docstring(edited: Edited) -> None:
     assert edited(
         edits, 'class C:\n    """Doc."""\n\n    def f(self):\n        """D."""\n        pass\n'
     ) == (
-        'class C:\n    """Doc."""\n\n    a = 1\n\n    def f(self):\n        """D."""\n        new(1)\n        pass\n'
+        'class C:\n    """Doc."""\n\n    a = 1\n\n    def f(self):\n        """D."""\n'
+        "        new(1)\n        pass\n"
     )
 
 
@@ -153,8 +154,10 @@ def test_the_inserted_statement_is_no_candidate(edited: Edited) -> None:
         (
             "before-call: g\ninsert: new(1)",
             "if a: g()\n",
-            "refused 1/1: line 1: it shares its line with another statement "
-            "(a one-line compound statement or a `;`)",
+            (
+                "refused 1/1: line 1: it shares its line with another statement "
+                "(a one-line compound statement or a `;`)"
+            ),
         ),
         (
             "after-call: g\ninsert: new(1)",
@@ -179,8 +182,10 @@ def test_the_inserted_statement_is_no_candidate(edited: Edited) -> None:
         (
             "in: f\nat-start: true\ninsert: new(1)",
             "def f(): pass\n",
-            "refused 1/1: line 1: it shares its line with another statement "
-            "(a one-line compound statement or a `;`)",
+            (
+                "refused 1/1: line 1: it shares its line with another statement "
+                "(a one-line compound statement or a `;`)"
+            ),
         ),
         (
             "in: f\nbefore-assign: xs\ninsert: n()",
