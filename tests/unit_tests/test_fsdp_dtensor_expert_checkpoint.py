@@ -3,7 +3,11 @@
 """Save and load of models in Megatron-FSDP whose EP layout is not the global one."""
 
 import pytest
+import torch
+import torch.distributed as dist
+from torch.distributed.tensor import DTensor
 
+from megatron.core.transformer.fsdp_dtensor_checkpoint import flatten_state_dict
 from megatron.training import checkpointing
 from megatron.training.training import get_optimizer_param_scheduler
 from tests.unit_tests.expert_checkpoint import (
@@ -39,20 +43,131 @@ def test_every_tensor_of_every_expert_comes_back(layouts):
 
 
 @pytest.mark.parametrize('layouts', LAYOUTS, ids=str)
-def test_checkpoints_of_a_training_run(layouts):
-    """The same through the functions that Megatron's training loop calls."""
+def test_no_two_experts_are_alike(layouts):
+    """The other tests would not see one expert in the place of another that is equal to it."""
 
+    def body():
+        truth = Training(layouts.model_ep).tensors()
+        del truth['step']
+        return [
+            (kind, name, other)
+            for kind, tensors in truth.items()
+            for name in tensors
+            for other in tensors
+            if '.experts.' in name and name < other and torch.equal(tensors[name], tensors[other])
+        ]
+
+    assert on_real_ranks(body, layouts) == {rank: [] for rank in range(layouts.world_size)}
+
+
+def save(training, folder):
+    """Saves as a training run does after its first iteration."""
+    scheduler = get_optimizer_param_scheduler(training.optimizer)
+    scheduler.step(1)
+    checkpointing.save_checkpoint(1, [training.fsdp], training.optimizer, scheduler, 0)
+
+
+def load(training):
+    """Loads as a training run does when it starts; the iteration it goes on from."""
+    scheduler = get_optimizer_param_scheduler(training.optimizer)
+    return checkpointing.load_checkpoint([training.fsdp], training.optimizer, scheduler)[0]
+
+
+@pytest.mark.parametrize('layouts', LAYOUTS, ids=str)
+def test_checkpoints_of_a_training_run(layouts):
     def body():
         training = Training(layouts.model_ep)
         truth = training.tensors()
         with shared_folder() as folder, command_line(layouts, folder):
-            scheduler = get_optimizer_param_scheduler(training.optimizer)
-            scheduler.step(1)
-            checkpointing.save_checkpoint(1, [training.fsdp], training.optimizer, scheduler, 0)
+            save(training, folder)
             wrongly_stored = differences(stored(folder / 'iter_0000001'), true_content(truth))
             training.wipe()
-            found = checkpointing.load_checkpoint([training.fsdp], training.optimizer, scheduler)
-        return wrongly_stored, differences(flat(training.tensors()), flat(truth)), found
+            iteration = load(training)
+        return wrongly_stored, differences(flat(training.tensors()), flat(truth)), iteration
 
     answers = on_real_ranks(body, layouts)
     assert answers == {rank: ({}, {}, 1) for rank in range(layouts.world_size)}
+
+
+@pytest.mark.parametrize(
+    ('layouts', 'next_ep'),
+    [
+        (Layouts(2, 1, 2), 1),
+        (Layouts(2, 2, 1), 2),
+        (Layouts(4, 2, 4), 2),
+        (Layouts(4, 2, 4), 1),
+        (Layouts(4, 4, 2), 4),
+        (Layouts(4, 4, 1), 4),
+    ],
+    ids=str,
+)
+def test_a_run_goes_on_with_another_ep_size(layouts, next_ep):
+    def body():
+        training = Training(layouts.model_ep)
+        truth = training.tensors()
+        next_training = Training(next_ep, seed=1)
+        with shared_folder() as folder, command_line(layouts, folder):
+            save(training, folder)
+            iteration = load(next_training)
+        return differences(flat(next_training.tensors()), flat(truth)), iteration
+
+    answers = on_real_ranks(body, layouts)
+    assert answers == {rank: ({}, 1) for rank in range(layouts.world_size)}
+
+
+@pytest.mark.parametrize(
+    ('layouts', 'others'), [(Layouts(2, 2, 1), [2]), (Layouts(4, 2, 4), [1, 2])], ids=str
+)
+def test_models_with_different_grids_in_one_job(layouts, others):
+    def body():
+        trainings = [
+            Training(ep_size, seed) for seed, ep_size in enumerate([layouts.model_ep, *others])
+        ]
+        truths = [training.tensors() for training in trainings]
+        with shared_folder() as folder:
+            for training in trainings:
+                training.save(folder / str(training.seed))
+            for training in trainings:
+                training.wipe()
+            for training in reversed(trainings):
+                training.load(folder / str(training.seed))
+        return [
+            differences(flat(training.tensors()), flat(truth))
+            for training, truth in zip(trainings, truths)
+        ]
+
+    answers = on_real_ranks(body, layouts)
+    assert answers == {rank: [{}, *({} for _ in others)] for rank in range(layouts.world_size)}
+
+
+@pytest.mark.parametrize('layouts', LAYOUTS, ids=str)
+def test_swiglu_halves_of_uneven_shards(layouts):
+    """Each rank splits what it holds of a weight: some rows of a half, or nothing."""
+
+    def body():
+        training = Training(layouts.model_ep)
+        truth = {
+            key: tensor
+            for key, tensor in true_content(training.tensors()).items()
+            if key.endswith(('_w', '_v', '_w.exp_avg', '_v.exp_avg_sq'))
+        }
+        shards = {
+            key: value.to_local().cpu()
+            for key, value in flatten_state_dict(
+                training.preprocess(training.state_dict())
+            ).items()
+            if isinstance(value, DTensor) and key in truth
+        }
+        by_rank = [None] * layouts.world_size
+        dist.all_gather_object(by_rank, shards)
+        halves = {
+            key: torch.cat([shards[key] for shards in by_rank if key in shards])
+            for key in set().union(*by_rank)
+        }
+        return differences(halves, truth), any(not shard.numel() for shard in shards.values())
+
+    answers = on_real_ranks(body, layouts)
+    assert [wrong for wrong, _ in answers.values()] == [{}] * layouts.world_size
+    # Where every rank holds whole experts, no weight is split among ranks.
+    shared = layouts.model_ep < layouts.world_size
+    assert any(empty for _, empty in answers.values()) == shared

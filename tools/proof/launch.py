@@ -115,6 +115,6 @@ def _run(command: Sequence[str], tree: Path, log: Path, limit_s: float) -> str:
 def _excerpt(log: Path, lines: int = 30) -> str:
     """The end of the log, or the start of the traceback that faulthandler left, innermost first."""
     written = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    timeouts = [n for n, line in enumerate(written) if line.startswith("Timeout (")]
+    timeouts = [n for n, line in enumerate(written) if "Timeout (" in line]
     start = timeouts[-1] if timeouts else max(len(written) - lines, 0)
     return "\n".join(written[start : start + lines])
