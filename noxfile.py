@@ -15,6 +15,10 @@ PYTHON = "3.12"  # megatron-core 0.17 and later require it
 RELEASES = ("0.17.1", "0.18.2", "0.19.0", "0.19.2")
 
 
+# What lands in Megatron-LM, in its own style.
+UPSTREAM_STYLE = ("megatron", "tests/unit_tests")
+
+
 @nox.session(python=PYTHON)
 def sync(session: nox.Session) -> None:
     """Build the fork from releases, carry the series, and sync it with every newer release."""
@@ -55,4 +59,6 @@ def lint(session: nox.Session) -> None:
     session.install("--quiet", "--editable", ".[lint]")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
+    session.run("black", "--check", "--quiet", *UPSTREAM_STYLE)
+    session.run("isort", "--check", "--quiet", *UPSTREAM_STYLE)
     session.run("mypy")

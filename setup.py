@@ -25,7 +25,17 @@ setup(
         # What the tests of the change need besides: megatron-core's own imports on a CPU.
         # torch is pinned to the version the GPU results were taken with.
         "change": ["torch==2.11.0", "numpy", "packaging", "einops"],
-        "lint": ["ruff", "mypy", "types-PyYAML", "types-jsonschema", "hypothesis", "pytest", "nox"],
+        "lint": [
+            "black",
+            "isort",
+            "ruff",
+            "mypy",
+            "types-PyYAML",
+            "types-jsonschema",
+            "hypothesis",
+            "pytest",
+            "nox",
+        ],
     },
     entry_points={
         "console_scripts": [

@@ -134,17 +134,16 @@ class Training:
     Args:
         ep_size: EP size of the model.
         seed: Models with different seeds have no tensor in common.
-        pg_collection: The model's groups, by default a grid of its own on all ranks.
+        num_experts: Number of experts over all EP ranks.
     """
 
-    def __init__(
-        self, ep_size: int, seed: int = 0, pg_collection: ProcessGroupCollection | None = None
-    ):
+    def __init__(self, ep_size: int, seed: int = 0, num_experts: int = NUM_EXPERTS):
         self.ep_size = ep_size
         self.seed = seed
-        groups = pg_collection or own_grid(ep_size)
+        self.num_experts = num_experts
+        groups = own_grid(ep_size)
         _seed(groups)
-        model = gpt_model(groups, ep_size)
+        model = gpt_model(groups, ep_size, num_experts)
         model.config.bf16 = True
         with torch.no_grad():
             for name, param in model.named_parameters():
@@ -184,7 +183,7 @@ class Training:
 
     def true_name(self, name: str) -> str:
         """Name of one of this rank's parameters with its expert's true global index."""
-        return true_name(name, dist.get_rank(), self.ep_size)
+        return true_name(name, dist.get_rank(), self.ep_size, self.num_experts)
 
     def _step(self) -> None:
         shape = (BATCH, SEQUENCE)
@@ -281,7 +280,7 @@ class Training:
 
     def preprocess(self, state_dict: dict) -> dict:
         """The state dict as it goes to the checkpoint."""
-        args = SimpleNamespace(swiglu=True, num_experts=NUM_EXPERTS)
+        args = SimpleNamespace(swiglu=True, num_experts=self.num_experts)
         return checkpointing.preprocess_fsdp_dtensor_state_dict(args, state_dict, self.inner)
 
     def save(self, folder: Path) -> None:
@@ -358,6 +357,17 @@ def stored(folder: Path) -> Tensors:
     }
     dcp.load(tensors, checkpoint_id=folder, no_dist=True)
     return tensors
+
+
+def stored_group_names(folder: Path) -> set[str]:
+    """Names of the parameters whose parameter group a checkpoint states."""
+    metadata = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
+    start, end = 'optimizer.param_to_group_meta.module.module.module.', '.lr'
+    return {
+        key.removeprefix(start).removesuffix(end)
+        for key in metadata
+        if key.startswith(start) and key.endswith(end)
+    }
 
 
 def true_content(tensors: Mapping[str, Tensors]) -> Tensors:
