@@ -76,16 +76,18 @@ COLLECTIVE_TIMEOUT = timedelta(seconds=90)
 def on_real_ranks(body: Callable[[], Answer], layouts: Layouts) -> dict[int, Answer]:
     """As :func:`on_each_rank`, for a body that moves data and therefore needs real ranks.
 
-    Ranks that share a GPU talk through gloo: NCCL refuses two ranks on one device.
+    They are on NCCL where there are GPUs, else on gloo; ``CUDA_VISIBLE_DEVICES=`` hides the GPUs.
     """
     if 'RANK' not in os.environ or 'WORLD_SIZE' not in os.environ:
         pytest.skip(f'moves data between ranks: torchrun --nproc-per-node {layouts.world_size}')
-    if torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ['LOCAL_RANK']) % torch.cuda.device_count())
+    gpus = torch.cuda.device_count()
+    if gpus:
+        torch.cuda.set_device(int(os.environ['LOCAL_RANK']) % gpus)
     if not dist.is_initialized():
-        shared = int(os.environ['LOCAL_WORLD_SIZE']) > torch.cuda.device_count()
+        if 0 < gpus < int(os.environ['LOCAL_WORLD_SIZE']):
+            pytest.skip('NCCL needs a GPU for each rank')
         dist.init_process_group(
-            'gloo' if shared else 'cpu:gloo,cuda:nccl', timeout=COLLECTIVE_TIMEOUT
+            'cpu:gloo,cuda:nccl' if gpus else 'gloo', timeout=COLLECTIVE_TIMEOUT
         )
 
     def on_device():

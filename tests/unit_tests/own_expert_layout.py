@@ -87,7 +87,7 @@ def _gather(body: Callable[[], object], global_ep: int) -> dict:
     try:
         with _global_grid(global_ep):
             outcome = (body(), None)
-    except Exception:  # whatever it is, the other ranks wait for this one
+    except Exception:  # noqa: BLE001 - whatever it is, the other ranks wait for this one
         outcome = (None, traceback.format_exc())
     outcomes = [None] * dist.get_world_size()
     dist.all_gather_object(outcomes, outcome)

@@ -13,6 +13,7 @@ from megatron.core.transformer import fsdp_dtensor_checkpoint as checkpoint
 from tests.unit_tests.own_expert_layout import (
     OWN_LAYOUTS,
     Chunk,
+    Group,
     Wrapper,
     experts,
     gpt_model,
@@ -113,6 +114,24 @@ def test_each_chunk_by_its_own_layout():
     second = Chunk(experts(1, range(4)), pg_collection=layout(1, 2))
     names = experts(0, [2, 3]) + experts(1, [4, 5, 6, 7])
     assert dump_of(first, second) == [f'module.{name}' for name in names]
+
+
+def test_the_layout_is_looked_up_once_for_a_chunk():
+    """Not once for each parameter, of which there are many."""
+
+    class CountingGroup(Group):
+        asked = 0
+
+        def size(self):
+            self.asked += 1
+            return super().size()
+
+    def times_asked(number):
+        group = CountingGroup(0, 2)
+        dump_of(Chunk(experts(0, range(number)), pg_collection=ProcessGroupCollection(ep=group)))
+        return group.asked
+
+    assert times_asked(1) == times_asked(4) == 1
 
 
 def test_chunk_with_experts_without_collection():

@@ -1,5 +1,6 @@
 """The whole series on a tree outside git: in place, or as a new folder. All or nothing."""
 
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -37,6 +38,9 @@ def apply_in_place(carrier: Carrier, base: Base, root: Path) -> tuple[str, ...]:
 
     Returns:
         The paths that changed.
+
+    Raises:
+        Refusal: An edit does not match, or a new file's place is taken; nothing is changed then.
     """
     files = series_files(carrier, base)
     with TemporaryDirectory(prefix=".carry-", dir=root) as folder:
@@ -45,11 +49,13 @@ def apply_in_place(carrier: Carrier, base: Base, root: Path) -> tuple[str, ...]:
             temporary = Path(folder) / str(number)
             temporary.write_bytes(content)
             target = root / path
-            if target.exists():
+            if base.read(path) is not None:
                 temporary.chmod(target.stat().st_mode)
+            elif os.path.lexists(target):
+                raise Refusal(f"{target}: is no plain file, and the series adds one; remove it")
+            target.parent.mkdir(parents=True, exist_ok=True)
             ready.append((temporary, target))
         for temporary, target in ready:
-            target.parent.mkdir(parents=True, exist_ok=True)
             temporary.replace(target)
     return tuple(files)
 

@@ -4,7 +4,7 @@ A branch on one dependency starts at that dependency's head; on several, at a me
 whose tree is known without merging, since a branch's text is the layers of all PRs it contains.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from carry.bases import GitTree
@@ -57,7 +57,8 @@ class Builder:
 
         Raises:
             Refusal: An edit does not match, a commit would change nothing, or a branch to be built
-                depends on one that stands on another main.
+                depends on one that stands on another main, or on several of which one holds more
+                than the series carries.
         """
         existing = heads(self._repository, [pr.branch for pr in self._carrier.series])
         tips = dict(existing)
@@ -66,7 +67,7 @@ class Builder:
             if pull_request.branch in existing or not pull_request.commits:
                 continue
             told(f"Building {pull_request.branch} ({pull_request.name})")
-            head = self._start(pull_request, main, tips)
+            head = self._start(pull_request, main, tips, existing)
             for commit in pull_request.commits:
                 head = self._commit(pull_request, commit, head)
             tips[pull_request.branch] = head
@@ -87,13 +88,19 @@ class Builder:
         """
         files = self._carrier.files(GitTree(self._repository, main), pull_requests)
         tree = self._repository.tree_of(main)
-        tree = self._repository.change_tree(tree, self._repository.write_files(files))
+        tree = self._repository.change_files(tree, files)
         if any(commit.regenerates for pr in pull_requests for commit in pr.commits):
-            listed = {ALLOWLIST_PATH: render(self._scanner.scan(tree))}
-            tree = self._repository.change_tree(tree, self._repository.write_files(listed))
+            listed = render(self._scanner.scan(tree))
+            tree = self._repository.change_files(tree, {ALLOWLIST_PATH: listed})
         return tree
 
-    def _start(self, pull_request: PullRequest, main: Sha, tips: dict[str, Sha]) -> Sha:
+    def _start(
+        self,
+        pull_request: PullRequest,
+        main: Sha,
+        tips: Mapping[str, Sha],
+        existing: Mapping[str, Sha],
+    ) -> Sha:
         dependencies = self._carrier.series.dependencies(pull_request)
         head = main
         for number, dependency in enumerate(dependencies, 1):
@@ -102,6 +109,7 @@ class Builder:
                 head = tip
             elif not self._repository.is_ancestor(tip, head):
                 held = self._carrier.series.closure(*dependencies[:number])
+                self._check_carried(pull_request, main, held, existing)
                 tree = self.carried_tree(main, held)
                 message = (
                     f"Merge {dependency.brings} from {dependency.name}\n\n"
@@ -110,12 +118,32 @@ class Builder:
                 head = self._repository.commit_tree(tree, [head, tip], message)
         return head
 
+    def _check_carried(
+        self,
+        pull_request: PullRequest,
+        main: Sha,
+        held: Sequence[PullRequest],
+        existing: Mapping[str, Sha],
+    ) -> None:
+        """Refuse to merge a branch that people changed: the carried tree lacks what they did."""
+        for dependency in held:
+            head = existing.get(dependency.branch)
+            if head is None:
+                continue
+            carried = self.carried_tree(main, self._carrier.series.closure(dependency))
+            if self._repository.tree_of(head) != carried:
+                raise Refusal(
+                    f"branch {dependency.branch} holds other files than the series carries on "
+                    f"{main[:12]}, so it cannot be merged into {pull_request.branch} unseen; "
+                    f"make {pull_request.branch} by hand: merge what {pull_request.name} depends on"
+                )
+
     def _tip(
         self,
         pull_request: PullRequest,
         dependency: PullRequest,
         main: Sha,
-        tips: dict[str, Sha],
+        tips: Mapping[str, Sha],
     ) -> Sha:
         tip = tips.get(dependency.branch)
         if tip is None:
@@ -135,7 +163,7 @@ class Builder:
         base = GitTree(repository, parent)
         files = self._carrier.commit_files(base, pull_request, commit)
         before = repository.tree_of(parent)
-        tree = repository.change_tree(before, repository.write_files(files))
+        tree = repository.change_files(before, files)
         for path in commit.regenerates:
             check_regenerable(path, commit.line)
             reads = self._scanner.scan(tree)
@@ -146,7 +174,7 @@ class Builder:
                     f"{pull_request.branch}: the change itself reads the global process groups "
                     f"at {new}; pass the collection there instead"
                 )
-            tree = repository.change_tree(tree, repository.write_files({path: render(reads)}))
+            tree = repository.change_files(tree, {path: render(reads)})
         if tree == before:
             raise Refusal(
                 f"SERIES.md:{commit.line}: commit {commit.number} of {pull_request.name} "

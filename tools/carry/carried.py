@@ -4,7 +4,7 @@ A layer is one series commit. The text of a file on a branch is the layers of al
 contains, applied in topological order to the base's text.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,23 +77,7 @@ class Carrier:
             Refusal: A new file is missing here, stands in the base already with other bytes, or an
                 edit does not match; the message names every edit that does not.
         """
-        files = {path: self._new_file(base, path, commit) for path in commit.adds}
-        layer = (pull_request.number, commit.number)
-        failures: list[str] = []
-        for path, edit_file in self.edit_files.items():
-            if layer not in edit_file.layers:
-                continue
-            source = base.read(path)
-            if source is None:
-                failures += self._missing(base, edit_file)
-                continue
-            try:
-                files[path] = apply_layers(edit_file, source, [layer]).text
-            except EditMismatch as mismatch:
-                failures.append(str(mismatch))
-        if failures:
-            raise Refusal(f"{base.name}: nothing was applied; " + "; ".join(failures))
-        return {path: text for path, text in files.items() if text != base.read(path)}
+        return self._changed(base, [commit], [(pull_request.number, commit.number)])
 
     def files(self, base: Base, pull_requests: Iterable[PullRequest]) -> dict[str, bytes]:
         """All that the given PRs, dependencies first, change on ``base``, generated files apart.
@@ -101,27 +85,71 @@ class Carrier:
         Raises:
             Refusal: As for ``commit_files``.
         """
-        overlay = Overlay(base, {})
-        for pull_request in pull_requests:
-            for commit in pull_request.commits:
-                overlay.files.update(self.commit_files(overlay, pull_request, commit))
-        return overlay.files
+        held = tuple(pull_requests)
+        commits = [commit for pull_request in held for commit in pull_request.commits]
+        return self._changed(base, commits, layers_of(held))
 
-    def _new_file(self, base: Base, path: str, commit: SeriesCommit) -> bytes:
+    def source(self, base: Base, path: str) -> bytes | None:
+        """What the edits of ``path`` apply to: the base's file, else the series' own new file."""
+        found = base.read(path)
+        if found is None:
+            for pull_request in self.series:
+                for commit in pull_request.commits:
+                    if path in commit.adds:
+                        return self._new_file(path, commit)
+        return found
+
+    def _changed(
+        self, base: Base, commits: Iterable[SeriesCommit], layers: Sequence[Layer]
+    ) -> dict[str, bytes]:
+        files = {
+            path: self._added(base, path, commit) for commit in commits for path in commit.adds
+        }
+        whole = Overlay(base, dict(files))
+        failures: list[str] = []
+        for path, edit_file in self.edit_files.items():
+            if set(layers).isdisjoint(edit_file.layers):
+                continue
+            source = whole.read(path)
+            if source is None:
+                failures += self._missing(base, edit_file)
+                continue
+            try:
+                # All layers at once: what a later one inserts is no candidate for an earlier one.
+                files[path] = apply_layers(edit_file, source, layers).text
+            except EditMismatch as mismatch:
+                failures.append(str(mismatch))
+        if failures:
+            raise Refusal(f"{base.name}: nothing was applied; " + "; ".join(failures))
+        return {path: text for path, text in files.items() if text != base.read(path)}
+
+    def _new_file(self, path: str, commit: SeriesCommit) -> bytes:
         try:
-            content = (self.root / path).read_bytes()
+            return (self.root / path).read_bytes()
         except OSError as error:
             raise Refusal(
                 f"SERIES.md:{commit.line}: the new file {path} cannot be read: {error.strerror}; "
                 f"it should stand at {self.root / path}"
             ) from error
+
+    def _added(self, base: Base, path: str, commit: SeriesCommit) -> bytes:
+        content = self._new_file(path, commit)
         found = base.read(path)
-        if found is not None and found != content:
-            raise Refusal(
-                f"{base.name}: {path} is there already with other bytes; "
-                f"SERIES.md:{commit.line} adds it as a new file"
-            )
-        return content
+        if found is None or found in self._states(path, content):
+            return found or content
+        raise Refusal(
+            f"{base.name}: {path} is there already with other bytes; "
+            f"SERIES.md:{commit.line} adds it as a new file"
+        )
+
+    def _states(self, path: str, content: bytes) -> Iterator[bytes]:
+        """A new file as it is added, and after each further layer of edits."""
+        yield content
+        if path in self.edit_files:
+            edit_file = self.edit_files[path]
+            own = [layer for layer in layers_of(self.series) if layer in edit_file.layers]
+            for end in range(1, len(own) + 1):
+                yield apply_layers(edit_file, content, own[:end]).text
 
     def _missing(self, base: Base, edit_file: EditFile) -> list[str]:
         absent_with = edit_file.absent_with

@@ -58,7 +58,7 @@ def check(carrier: Carrier, base: Base) -> tuple[EditReport, ...]:
 
 def _check_file(carrier: Carrier, base: Base, edit_file: EditFile) -> list[EditReport]:
     path = str(edit_file.path)
-    source = base.read(path)
+    source = carrier.source(base, path)
     if source is not None:
         layers = layers_of(carrier.series)
         return [_report(path, result) for result in probe_layers(edit_file, source, layers)]

@@ -20,6 +20,7 @@ from carry.generated import ReadScanner
 from carry.releases import RELEASES
 from stack.console import people, print_json, run
 from stack.errors import ExitCode, Refusal
+from stack.repository import Repository
 
 _EPILOG = (
     "Exit codes: 0 done, 1 failed, 2 usage, 4 check found an edit that does not match, "
@@ -126,7 +127,7 @@ def import_command(release: str, repo: Path) -> None:
 def build_command(series: Path, repo: Path, main: str) -> None:
     """Build the branches of the series that the fork lacks, one commit per series commit."""
     carrier = Carrier.open(series)
-    with open_fork(repo) as repository:
+    with Repository.open(repo) as repository:
         commit = repository.resolve(main)
         if commit is None:
             raise Refusal(

@@ -71,16 +71,13 @@ def _advance(repository: Repository, main: Sha | None, commit: Sha, name: str) -
     if held is None:
         move(repository, [Update(branch_ref(MAIN), main, commit)], f"carry: import {name}")
         return
-    if main is None:
-        # An empty repository: main is checked out but has no commit and no files yet.
-        repository.run("reset", "--hard", "--quiet", commit)
-        return
-    if not held.endswith(f" {repository.directory}"):
+    if held != f"is checked out in {repository.directory}":
         raise Refusal(f"main {held}; switch it to another branch there (git switch --detach)")
-    answer = repository.run("merge", "--ff-only", "--quiet", commit, accept=(0, 1, 128))
+    # Settings may ask for signed commits, or put local changes away first.
+    command = ("merge", "--ff-only", "--quiet", "--no-verify-signatures", "--no-autostash", commit)
+    answer = repository.run(*command, accept=(0, 1, 128))
     if answer.status:
         raise Refusal(
             f"{repository.directory}: main is checked out with local changes; commit or stash "
-            f"them: "
-            f"{' '.join(answer.stderr.split())}"
+            f"them: {' '.join(answer.stderr.split())}"
         )

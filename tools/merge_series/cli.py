@@ -201,6 +201,10 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
     people.print(f"{pending.branch}: merging {pending.source} needs a person for:")
     for path, why in pending.unsettled.items():
         people.print(f"  {path}: {why}")
+    if pending.settled:
+        people.print("Settled already:")
+    for file in pending.settled:
+        people.print(f"  {file.path}: {file.how}")
     if worktree is None:
         people.print("Nothing was changed: this was a dry run.")
     else:

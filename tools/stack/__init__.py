@@ -1,1 +1,7 @@
 """What every tool knows: the declared stack, the repository it lives in, and how to speak."""
+
+import os
+
+# GitPython looks for git when it is imported, and fails with a stack of its own where there is none;
+# told to be quiet, it fails at the first command, where the console explains.
+os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import click
+import git
 from rich.console import Console
 from rich.text import Text
 
@@ -31,8 +32,9 @@ _LOCAL_TO_ANOTHER_REPOSITORY = (
 
 
 def print_json(data: object) -> None:
-    """Write ``data`` as JSON to stdout."""
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    """Write ``data`` as JSON to stdout: in ASCII, since a path may hold bytes that are no text."""
+    sys.stdout.write(json.dumps(data, indent=2) + "\n")
+    sys.stdout.flush()  # here a reader that has gone is noticed; at exit it would be too late
 
 
 def run(command: click.Command, **extra: Any) -> NoReturn:  # noqa: ANN401 - click's own keywords
@@ -49,8 +51,7 @@ def _exit_code(call: Callable[[], object]) -> int:  # noqa: PLR0911 - one return
     try:
         result = call()
     except Refusal as refusal:
-        people.print(Text("error:", style="bold red"), str(refusal), soft_wrap=True)
-        return refusal.exit_code
+        return _say_error(str(refusal), refusal.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return ExitCode.USAGE
@@ -67,4 +68,14 @@ def _exit_code(call: Callable[[], object]) -> int:  # noqa: PLR0911 - one return
         # The reader of stdout (a pager, head) has gone; the interpreter must not write there again.
         sys.stdout = None
         return ExitCode.FAILED
+    except git.GitCommandNotFound:
+        return _say_error("git: not found on the PATH; install git 2.39 or newer")
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return _say_error(f"{place}{error.strerror or error}")
     return result if isinstance(result, ExitCode) else ExitCode.DONE
+
+
+def _say_error(message: str, exit_code: ExitCode = ExitCode.FAILED) -> ExitCode:
+    people.print(Text("error:", style="bold red"), message, soft_wrap=True)
+    return exit_code

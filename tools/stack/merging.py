@@ -1,5 +1,6 @@
 """Two commits merged by ``git merge-tree``, without a worktree, and what git said about it."""
 
+import os
 from dataclasses import dataclass, field
 
 from stack.errors import Refusal
@@ -14,10 +15,12 @@ _PINNED = (
     "-c", "merge.renames=true",
     "-c", "merge.renameLimit=7000",
     "-c", "merge.renormalize=false",
+    "-c", "merge.default=text",
+    "-c", f"core.attributesFile={os.devnull}",
     "-c", "diff.algorithm=histogram",
 )  # fmt: skip
 
-_CONFLICTED = 1
+_CLEAN, _CONFLICTED = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,8 @@ class Conflict:
     Attributes:
         path: Path in the tree.
         stages: What each side holds there, by stage (1 base, 2 ours, 3 theirs); a side that has no
-            such file is absent.
+            such file is absent. Empty for a conflict about a directory, which git writes no stage
+            for.
         messages: What git said about the path, one sentence each.
     """
 
@@ -67,13 +71,19 @@ def merge_trees(repository: Repository, ours: Sha, theirs: Sha) -> Merge:
     Raises:
         Refusal: The histories are unrelated, or an object is missing.
     """
+    # In the git directory no .gitattributes lies, so that a merge driver such as union, which joins
+    # both sides without a conflict, does not depend on what is checked out.
+    place = str(repository.common_directory)
     command = pinned("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
-    answer = repository.run(*command, accept=(0, _CONFLICTED, 128))
+    answer = repository.run(
+        "-C", place, f"--git-dir={place}", *command,
+        environment={"GIT_ATTR_NOSYSTEM": "1"}, accept=(_CLEAN, _CONFLICTED, 128),
+    )  # fmt: skip
     if "unrelated histories" in answer.stderr:
         raise Refusal(f"{ours[:12]} and {theirs[:12]} share no commit; nothing can be merged")
     merge = parse_merge(answer.stdout)
     # Status 1 also stands for a bad revision: only a tree id first makes it a conflict.
-    if merge is None or answer.status not in (0, _CONFLICTED):
+    if merge is None or answer.status != (_CONFLICTED if merge.conflicts else _CLEAN):
         raise GitFailure(("merge-tree", ours, theirs), answer)
     return merge
 
@@ -102,7 +112,7 @@ def parse_merge(output: bytes) -> Merge | None:
         paths = [decode(next(rest)) for _ in range(int(record))]
         kind, text = decode(next(rest)), decode(next(rest)).strip()
         if kind.startswith("CONFLICT"):
-            for path in paths:
-                if path in conflicts:
-                    conflicts[path].messages.append(text)
+            # A conflict about a directory's name comes as a message alone.
+            for path in [path for path in paths if path in conflicts] or paths[:1]:
+                conflicts.setdefault(path, Conflict(path)).messages.append(text)
     return Merge(Sha(records[0].decode()), tuple(conflicts[path] for path in sorted(conflicts)))

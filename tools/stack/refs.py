@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stack.errors import Refusal
-from stack.repository import Repository, Sha, decode
+from stack.repository import Repository, Sha, decode, encode
 
 _HEADS = "refs/heads/"
 
@@ -31,7 +31,7 @@ def heads(repository: Repository, branches: Sequence[str]) -> dict[str, Sha]:
     answer = repository.run(
         "for-each-ref", "--format=%(refname)%00%(objectname)", *map(branch_ref, branches)
     )
-    found = dict(line.split("\0") for line in decode(answer.stdout).splitlines())
+    found = dict(line.split("\0") for line in answer.text.split("\n") if line)
     # A pattern also matches refs below it: asking by full name leaves those out.
     return {b: Sha(found[branch_ref(b)]) for b in branches if branch_ref(b) in found}
 
@@ -55,7 +55,7 @@ def move(repository: Repository, updates: Sequence[Update], message: str) -> Non
     lines += ["prepare", "commit"]
     text = "".join(f"{line}\0" for line in lines)
     repository.run(
-        "update-ref", "-m", message, "--create-reflog", "--stdin", "-z", stdin=text.encode()
+        "update-ref", "-m", message, "--create-reflog", "--stdin", "-z", stdin=encode(text)
     )
 
 
@@ -79,9 +79,14 @@ def busy_branches(repository: Repository) -> dict[str, str]:
         ):
             file = folder / name
             if file.is_file():
-                ref = file.read_text("utf-8", "surrogateescape").strip()
+                ref = decode(file.read_bytes()).strip()
                 ref = ref if ref.startswith("refs/") else branch_ref(ref)
                 held.setdefault(ref, f"{what} ({file})")
+        # git rebase --update-refs moves these at its end: a ref, its old and its new value each.
+        file = folder / "rebase-merge" / "update-refs"
+        if file.is_file():
+            for ref in decode(file.read_bytes()).split("\n")[:-1:3]:
+                held.setdefault(ref, f"is being rebased ({file})")
     return held
 
 

@@ -21,6 +21,8 @@ Sha = NewType("Sha", str)
 
 OLDEST_GIT = (2, 39)  # 2.38 has merge-tree --write-tree, but crashes on read-only repositories
 
+_SHA1_LENGTH = 40
+
 _TRAILER = re.compile(r"[A-Za-z][A-Za-z-]*: \S")
 
 # Settings of the user's that would change what a command writes or answers.
@@ -31,6 +33,10 @@ _PINNED = (
     "i18n.commitEncoding=UTF-8",
     "-c",
     "advice.graftFileDeprecated=false",
+    "-c",
+    "i18n.logOutputEncoding=UTF-8",
+    "-c",
+    "log.showSignature=false",
 )
 
 
@@ -90,6 +96,9 @@ class Repository:
     """
 
     def __init__(self, repo: git.Repo, objects: Path | None = None) -> None:
+        # GitPython expands a $NAME in a string, not in a Path; where that leads nowhere, it runs git
+        # in the current folder.
+        repo.git = git.Git(Path(repo.working_dir))
         self._repo = repo
         self._environment: dict[str, str] = {}
         if objects is not None:
@@ -104,22 +113,28 @@ class Repository:
         """Open the repository at ``path`` (a worktree, a git directory or a bare repository).
 
         Raises:
-            Refusal: The path holds no repository, or git is too old.
+            Refusal: The path holds no repository, git is too old, or git does not open it.
         """
         check_git_version()
         try:
-            repo = git.Repo(path, search_parent_directories=False)
+            repo = git.Repo(path, expand_vars=False)
         except git.NoSuchPathError as error:
             raise Refusal(f"{path}: no such folder; name a repository with --repo") from error
         except git.InvalidGitRepositoryError as error:
             raise Refusal(f"{path}: not a git repository; name one with --repo") from error
-        return cls(repo, objects)
+        repository = cls(repo, objects)
+        # What git itself does not open, such as another user's repository, is told by git, once. In
+        # one that is broken git would go on with a repository further up.
+        opened = repository.run("rev-parse", "--absolute-git-dir").text
+        if not os.path.samefile(opened, repo.git_dir):  # noqa: PTH121 - both may be strings
+            raise Refusal(f"{path}: not a git repository; name one with --repo")
+        return repository
 
     @classmethod
     def create(cls, path: Path, branch: str) -> Self:
         """Make an empty repository at ``path`` whose first branch is ``branch``."""
         check_git_version()
-        return cls(git.Repo.init(path, initial_branch=branch))
+        return cls(git.Repo.init(path, expand_vars=False, initial_branch=branch))
 
     def __enter__(self) -> Self:
         """Use the repository in a ``with`` statement, which closes it."""
@@ -196,7 +211,8 @@ class Repository:
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}",
             accept=(0, 1, 128),
         )  # fmt: skip
-        return Sha(answer.text) if answer.status == 0 else None
+        # For ^main git answers ^ and an id, which is no commit but a set of them.
+        return Sha(answer.text) if re.fullmatch("[0-9a-f]+", answer.text) else None
 
     def is_ancestor(self, ancestor: Sha, descendant: Sha) -> bool:
         """Whether ``descendant`` contains ``ancestor``."""
@@ -239,8 +255,18 @@ class Repository:
         return self.entries(tree, path).get(path)
 
     def read_blob(self, oid: Sha) -> bytes:
-        """The bytes of a blob."""
-        return bytes(self._repo.git.get_object_data(oid)[3])
+        """The bytes of a blob.
+
+        Raises:
+            GitFailure: The repository has no such blob.
+        """
+        if len(oid) == _SHA1_LENGTH:
+            try:
+                return bytes(self._repo.git.get_object_data(oid)[3])
+            except ValueError:
+                pass  # git says it better below
+        # GitPython's object reader, one process for all blobs, reads no SHA-256 ids.
+        return self.run("cat-file", "blob", oid).stdout
 
     def read_file(self, tree: Sha, path: str) -> bytes | None:
         """The bytes of the file at ``path`` in a tree or commit, or None."""
@@ -261,21 +287,32 @@ class Repository:
             )  # fmt: skip
         return tuple(Sha(line) for line in answer.text.split())
 
-    def write_files(
-        self, files: Mapping[str, bytes], mode: str = "100644"
-    ) -> dict[str, Entry | None]:
-        """Store files; the result is what ``change_tree`` takes."""
+    def write_files(self, files: Mapping[str, bytes]) -> dict[str, Entry | None]:
+        """Store plain files; the result is what ``change_tree`` takes."""
         oids = self.write_blobs(list(files.values()))
-        return {path: Entry(mode, oid) for path, oid in zip(files, oids, strict=True)}
+        return {path: Entry("100644", oid) for path, oid in zip(files, oids, strict=True)}
+
+    def change_files(self, tree: Sha, files: Mapping[str, bytes]) -> Sha:
+        """A tree like ``tree`` with other bytes in some files; one that is there keeps its mode."""
+        if not files:
+            return tree
+        there = self.entries(tree, *files)
+        executable = {path for path in files if path in there and there[path].mode == "100755"}
+        return self.change_tree(
+            tree,
+            {
+                path: Entry("100755", entry.oid) if entry and path in executable else entry
+                for path, entry in self.write_files(files).items()
+            },
+        )
 
     def change_tree(self, tree: Sha | None, changes: Mapping[str, Entry | None]) -> Sha:
         """A tree like ``tree`` (None: the empty one) but for ``changes``; None removes a path."""
         if tree is not None and not changes:
             return tree
+        nothing = "0" * (_SHA1_LENGTH if tree is None else len(tree))
         lines = b"".join(
-            encode(
-                f"0 {'0' * 40}\t{path}" if entry is None else f"{entry.mode} {entry.oid}\t{path}"
-            )
+            encode(f"0 {nothing}\t{path}" if entry is None else f"{entry.mode} {entry.oid}\t{path}")
             + b"\0"
             for path, entry in changes.items()
         )
@@ -317,12 +354,9 @@ def check_git_version() -> None:
     """Refuse a git that is older than the tools need.
 
     Raises:
-        Refusal: git is missing or too old.
+        Refusal: git is too old.
     """
-    try:
-        found = git.Git().version_info
-    except git.GitCommandNotFound as error:
-        raise Refusal("git: not found on the PATH; install git 2.39 or newer") from error
+    found = git.Git().version_info
     if found[:2] < OLDEST_GIT:
         version = ".".join(str(part) for part in found)
         raise Refusal(

@@ -187,3 +187,23 @@ def test_a_branch_that_moved_meanwhile_is_not_overwritten(stopped):
     assert done.code == 1
     assert "branch ratchet moved or changed in SERIES.md since the sync stopped" in done.err
     assert stopped.heads()["ratchet"] == moved
+
+
+def test_what_the_program_could_settle_is_staged_for_the_person(world):
+    names = "megatron/core/names.py"
+    world.commit("offsets", {NOTES: "one\nTWO\nthree\n"}, "Shout the second")
+    settled = world.names.replace("return offset(count)", "return str(offset(count))")
+    world.commit("main", {NOTES: "one\n2\nthree\n", names: settled}, "Change both")
+    done = world.run("sync")
+    assert done.code == 3
+    desk = world.fork / ".git/merge_series/worktree"
+    assert (
+        f"offsets: merging #1 needs a person for:\n"
+        f"  {NOTES}: CONFLICT (content): Merge conflict in {NOTES}\n"
+        "Settled already:\n"
+        f"  {names}: the edits of #2 applied to main's text\n"
+        f"The merge waits in {desk}\n"
+    ) in done.err
+    assert "str(offset(count, size=own_size()))" in (desk / names).read_text()
+    assert world.git("diff", "--name-only", "--diff-filter=U", where=desk) == NOTES
+    assert world.git("diff", "--name-only", where=desk) == NOTES

@@ -105,16 +105,18 @@ def test_text_of_several_statements_is_indented_and_wrapped(edited: Edited) -> N
           text = '''one
           two'''
         """
-    assert edited(edits, "class C:\n\tpass\n\n\ndef f():\n\tif x:\n\t\treturn 1\n") == (
-        "class C:\n\tpass\n\n\ndef f():\n\tif x:\n"
-        "\t\tif ep_rank is None:\n"
-        "\t\t\t# Without a group there is one rank.\n"
-        "\t\t\trank, ep_size = read_the_rank_and_size(\n"
-        "\t\t\t\tself.model_chunks[0], fallback=global_grid_no\n"
-        "\t\t\t)\n"
+    assert edited(
+        edits, "class C:\n\tpass\n\n\ndef f():\n\tif x:\n\t\tif y:\n\t\t\treturn 1\n"
+    ) == (
+        "class C:\n\tpass\n\n\ndef f():\n\tif x:\n\t\tif y:\n"
+        "\t\t\tif ep_rank is None:\n"
+        "\t\t\t\t# Without a group there is one rank.\n"
+        "\t\t\t\trank, ep_size = read_the_rank_and_size(\n"
+        "\t\t\t\t\tself.model_chunks[0], fallback=global_grid_no\n"
+        "\t\t\t\t)\n"
         "\n"
-        "\t\ttext = '''one\ntwo'''\n"
-        "\t\treturn 1\n"
+        "\t\t\ttext = '''one\ntwo'''\n"
+        "\t\t\treturn 1\n"
     )
 
 
