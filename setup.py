@@ -27,14 +27,14 @@ setup(
         "change": ["torch==2.11.0", "numpy", "packaging", "einops"],
         "lint": [
             "black",
+            "hypothesis",
             "isort",
-            "ruff",
             "mypy",
+            "nox",
+            "pytest",
+            "ruff",
             "types-PyYAML",
             "types-jsonschema",
-            "hypothesis",
-            "pytest",
-            "nox",
         ],
     },
     entry_points={

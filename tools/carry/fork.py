@@ -23,7 +23,6 @@ def open_fork(path: Path) -> Repository:
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         return Repository.open(path)
-    path.mkdir(parents=True, exist_ok=True)
     repository = Repository.create(path, MAIN)
     try:
         repository.run("var", "GIT_COMMITTER_IDENT")

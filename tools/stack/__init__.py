@@ -2,6 +2,6 @@
 
 import os
 
-# GitPython looks for git when it is imported, and fails with a stack of its own where there is none;
-# told to be quiet, it fails at the first command, where the console explains.
+# GitPython looks for git when it is imported, and fails there if there is none.
+# Told to be quiet, it fails at the first command, where the console explains.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")

@@ -96,8 +96,8 @@ class Repository:
     """
 
     def __init__(self, repo: git.Repo, objects: Path | None = None) -> None:
-        # GitPython expands a $NAME in a string, not in a Path; where that leads nowhere, it runs git
-        # in the current folder.
+        # GitPython expands a $NAME in a string, not in a Path; where that leads nowhere, it runs
+        # git in the current folder.
         repo.git = git.Git(Path(repo.working_dir))
         self._repo = repo
         self._environment: dict[str, str] = {}
@@ -117,7 +117,7 @@ class Repository:
         """
         check_git_version()
         try:
-            repo = git.Repo(path, expand_vars=False)
+            repo = git.Repo(path.absolute(), expand_vars=False)
         except git.NoSuchPathError as error:
             raise Refusal(f"{path}: no such folder; name a repository with --repo") from error
         except git.InvalidGitRepositoryError as error:
@@ -134,7 +134,9 @@ class Repository:
     def create(cls, path: Path, branch: str) -> Self:
         """Make an empty repository at ``path`` whose first branch is ``branch``."""
         check_git_version()
-        return cls(git.Repo.init(path, expand_vars=False, initial_branch=branch))
+        path.mkdir(parents=True, exist_ok=True)
+        git.Git(path.absolute()).init(initial_branch=branch)
+        return cls.open(path)
 
     def __enter__(self) -> Self:
         """Use the repository in a ``with`` statement, which closes it."""
@@ -310,11 +312,12 @@ class Repository:
         """A tree like ``tree`` (None: the empty one) but for ``changes``; None removes a path."""
         if tree is not None and not changes:
             return tree
-        nothing = "0" * (_SHA1_LENGTH if tree is None else len(tree))
+        nothing = "0" * len(tree or "")
         lines = b"".join(
             encode(f"0 {nothing}\t{path}" if entry is None else f"{entry.mode} {entry.oid}\t{path}")
             + b"\0"
             for path, entry in changes.items()
+            if entry or tree
         )
         with tempfile.TemporaryDirectory() as folder:
             index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}  # noqa: PTH118 - a string is needed
