@@ -89,12 +89,24 @@ def _gather(body: Callable[[], object], global_ep: int) -> dict:
             outcome = (body(), None)
     except Exception:  # noqa: BLE001 - whatever it is, the other ranks wait for this one
         outcome = (None, traceback.format_exc())
+    _destroy_groups()
     outcomes = [None] * dist.get_world_size()
     dist.all_gather_object(outcomes, outcome)
     failures = [f'rank {rank}:\n{error}' for rank, (_, error) in enumerate(outcomes) if error]
     if failures:
         pytest.fail('\n'.join(failures), pytrace=False)
     return {rank: result for rank, (result, _) in enumerate(outcomes)}
+
+
+def _destroy_groups() -> None:
+    """Ends every group but the job's own.
+
+    A group keeps threads on gloo and memory on NCCL for as long as it lives. A grid has a dozen
+    groups a rank, and nothing ends those of a finished test by itself.
+    """
+    for group in list(dist.distributed_c10d._world.pg_map):
+        if group is not dist.group.WORLD:
+            dist.destroy_process_group(group)
 
 
 @contextlib.contextmanager
