@@ -26,6 +26,7 @@ import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.tensor import DeviceMesh
+from torch.distributed.tensor.debug import _clear_sharding_prop_cache
 from torch.overrides import TorchFunctionMode
 
 from megatron.core.distributed import DistributedDataParallelConfig
@@ -69,8 +70,9 @@ MOMENTS = ('exp_avg', 'exp_avg_sq')
 SEQUENCE = 8
 BATCH = 16
 
-# Long enough for the slowest collective on a busy machine, short enough to wait for.
-COLLECTIVE_TIMEOUT = timedelta(seconds=90)
+# A rank that waits for another one in a group of the model fails after the first time; until the
+# second is over, the ranks tell each other about it.
+GROUP_TIMEOUT, JOB_TIMEOUT = timedelta(seconds=20), timedelta(seconds=60)
 
 
 def on_real_ranks(body: Callable[[], Answer], layouts: Layouts) -> dict[int, Answer]:
@@ -86,17 +88,22 @@ def on_real_ranks(body: Callable[[], Answer], layouts: Layouts) -> dict[int, Ans
     if not dist.is_initialized():
         if 0 < gpus < int(os.environ['LOCAL_WORLD_SIZE']):
             pytest.skip('NCCL needs a GPU for each rank')
-        dist.init_process_group(
-            'cpu:gloo,cuda:nccl' if gpus else 'gloo', timeout=COLLECTIVE_TIMEOUT
-        )
+        dist.init_process_group('cpu:gloo,cuda:nccl' if gpus else 'gloo', timeout=JOB_TIMEOUT)
 
     def on_device():
-        with contextlib.nullcontext() if torch.cuda.is_available() else _without_gpu():
-            return body()
+        # New groups do not take over the job's timeout.
+        default = mock.Mock(return_value=GROUP_TIMEOUT)
+        with (
+            mock.patch.object(dist.distributed_c10d, '_get_default_timeout', default),
+            contextlib.nullcontext() if gpus else _without_gpu(),
+        ):
+            try:
+                return body()
+            finally:
+                # It gives new tensors equal meshes of earlier ones, whose groups end with the body.
+                _clear_sharding_prop_cache()
 
-    return on_each_rank(
-        on_device, world_size=layouts.world_size, global_ep=layouts.global_ep
-    )
+    return on_each_rank(on_device, world_size=layouts.world_size, global_ep=layouts.global_ep)
 
 
 def together(step: Callable[[], Answer]) -> Answer:
@@ -107,10 +114,10 @@ def together(step: Callable[[], Answer]) -> Answer:
     answer = failure = None
     try:
         answer = step()
-    except Exception as error:  # whatever it is, the other ranks need to know
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other ranks need to know
         place = traceback.extract_tb(error.__traceback__)[-1].name
         # A message may show a whole tensor.
-        failure = f'{type(error).__name__} in {place}: {str(error):.80}'
+        failure = f'{type(error).__name__} in {place}: {error!s:.80}'
     failures = [None] * dist.get_world_size()
     dist.all_gather_object(failures, failure)
     if any(failures):
@@ -217,11 +224,15 @@ class Training:
         adam.state.clear()
         adam.state.update(states)
 
+    def _named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
+        """The parameters that Adam updates, by the names they have in the model."""
+        for name, param in self.fsdp.param_and_grad_buffer.optimizer_named_parameters:
+            yield name.removeprefix('module.'), param
+
     def _local_tensors(self) -> Iterator[tuple[str, str, torch.Tensor]]:
         """Parameter name, kind and this rank's part of every tensor that a checkpoint restores."""
         buffer = self.fsdp.param_and_grad_buffer
-        for name, param in buffer.optimizer_named_parameters:
-            name = name.removeprefix('module.')
+        for name, param in self._named_parameters():
             weights = buffer.parameter_groups[
                 buffer.param_to_param_group[param.orig_param]
             ].model_weight_buffer
@@ -239,7 +250,7 @@ class Training:
         The kinds are the weight that computes, the parameter that Adam updates, and its state.
         Names hold true global indices.
         """
-        shapes = {name: param.shape for name, param in self._named_originals()}
+        shapes = {name: param.shape for name, param in self._named_parameters()}
         mine = [
             (self.true_name(name), kind, shapes[name], local.detach().cpu())
             for name, kind, local in self._local_tensors()
@@ -259,10 +270,6 @@ class Training:
                 tensor = torch.cat(locals_).reshape(shape)
             whole.setdefault(kind, {})[name] = tensor
         return whole
-
-    def _named_originals(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
-        for name, param in self.fsdp.param_and_grad_buffer.optimizer_named_parameters:
-            yield name.removeprefix('module.'), param.orig_param
 
     def wipe(self) -> None:
         """Overwrites everything that :meth:`tensors` reads."""
@@ -391,8 +398,8 @@ def true_content(tensors: Mapping[str, Tensors]) -> Tensors:
 
 def differences(found: Mapping[str, torch.Tensor], true: Mapping[str, torch.Tensor]) -> dict:
     """What is wrong with the tensors found, by name; empty where they are the true ones."""
-    wrong = {name: 'missing' for name in true.keys() - found.keys()}
-    wrong |= {name: 'unknown' for name in found.keys() - true.keys()}
+    wrong = dict.fromkeys(true.keys() - found.keys(), 'missing')
+    wrong |= dict.fromkeys(found.keys() - true.keys(), 'unknown')
     for name in true.keys() & found.keys():
         if not torch.equal(found[name], true[name]):
             wrong[name] = 'differs'
@@ -428,6 +435,8 @@ class _Nothing:
 class _CurrentDevice(str):
     """The CPU where a tensor is made, and GPU 0 where a device's name is put together."""
 
+    __slots__ = ()
+
     def __format__(self, _):
         return '0'
 
@@ -449,8 +458,8 @@ def _without_gpu() -> Iterator[None]:
     """Lets Megatron-FSDP train on the CPU; without a GPU it is written for none."""
     from_group = DeviceMesh.from_group
 
-    def on_cpu(group, device_type, *args, **kwargs):
-        return from_group(group, 'cpu', *args, **kwargs)
+    def on_cpu(group, **kwargs):
+        return from_group(group, **{**kwargs, 'device_type': 'cpu'})
 
     def nothing(*_, **__):
         return _Nothing()
@@ -466,14 +475,12 @@ def _without_gpu() -> Iterator[None]:
         'get_rng_state': torch.get_rng_state,
         'set_rng_state': torch.set_rng_state,
     }
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.multiple(torch.cuda, **cuda))
-        stack.enter_context(mock.patch.object(DeviceMesh, 'from_group', on_cpu))
-        # The states that it would switch between are those of a GPU.
-        stack.enter_context(
-            mock.patch.object(
-                CudaRNGStatesTracker, 'fork', lambda *_, **__: contextlib.nullcontext()
-            )
-        )
-        stack.enter_context(_OnCPU())
+    # The tracker would switch between random states of a GPU.
+    no_fork = mock.Mock(side_effect=lambda *_: contextlib.nullcontext())
+    with (
+        mock.patch.multiple(torch.cuda, **cuda),
+        mock.patch.object(DeviceMesh, 'from_group', on_cpu),
+        mock.patch.object(CudaRNGStatesTracker, 'fork', no_fork),
+        _OnCPU(),
+    ):
         yield

@@ -70,7 +70,7 @@ def _advance(repository: Repository, main: Sha | None, commit: Sha, name: str) -
     if held is None:
         move(repository, [Update(branch_ref(MAIN), main, commit)], f"carry: import {name}")
         return
-    if held != f"is checked out in {repository.directory}":
+    if held != f"is checked out in {repository.directory.resolve()}":
         raise Refusal(f"main {held}; switch it to another branch there (git switch --detach)")
     # Settings may ask for signed commits, or put local changes away first.
     command = ("merge", "--ff-only", "--quiet", "--no-verify-signatures", "--no-autostash", commit)

@@ -5,6 +5,7 @@ Exit codes: 0 the change works; 1 failed; 2 usage; 4 a test is not as it should 
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -13,8 +14,10 @@ from rich.console import Console
 from rich.text import Text
 
 from proof.controls import find_controls, load_controls
-from proof.launch import Limits, run_tests
-from proof.report import print_verdict
+from proof.job import Limits
+from proof.launch import run_tests
+from proof.platforms import FORMS, parse_platform
+from proof.report import Report, print_report, print_summary
 from proof.verdict import compare
 from stack.errors import ExitCode, Refusal
 
@@ -25,7 +28,7 @@ def main() -> NoReturn:
     """Runs the command line."""
     people = Console(stderr=True, highlight=False)
     try:
-        code = prove(sys.argv[1:], people)
+        code = prove(sys.argv[1:], people, Limits())
     except Refusal as refusal:
         people.print(Text.assemble(("error: ", "bold red"), str(refusal)), soft_wrap=True)
         code = refusal.exit_code
@@ -35,21 +38,24 @@ def main() -> NoReturn:
     sys.exit(code)
 
 
-def prove(arguments: Sequence[str], people: Console) -> ExitCode:
+def prove(arguments: Sequence[str], people: Console, limits: Limits) -> ExitCode:
     """Runs the tests on both trees and prints what they show.
 
     Args:
         arguments: The command line without the program.
-        people: Where the table goes.
+        people: Where the tables go.
+        limits: When to end a run that hangs.
 
     Returns:
-        `ExitCode.DONE` if the change works, else `ExitCode.FOUND`.
+        `ExitCode.DONE` if the change works on every platform, else `ExitCode.FOUND`.
 
     Raises:
-        Refusal: A path is not what it should be, or the declared controls do not fit the tests.
+        Refusal: A path or a platform is not what it should be, or the declared controls do not fit
+            the tests.
     """
     options = _parser().parse_args(arguments)
     root = Path.cwd()
+    trees = {"unmodified": options.unmodified.resolve(), "fork": options.fork.resolve()}
     for tree in (options.unmodified, options.fork):
         if not (tree / "megatron" / "core" / "__init__.py").is_file():
             raise Refusal(f"{tree}: not a Megatron tree (no megatron/core/__init__.py there)")
@@ -59,15 +65,20 @@ def prove(arguments: Sequence[str], people: Console) -> ExitCode:
         if not path.resolve().is_relative_to(root):
             raise Refusal(f"{path}: not in {root}; run this in the root of the repository")
     controls = load_controls(_CONTROLS)
-    runs = []
-    for name, tree in (("unmodified", options.unmodified), ("fork", options.fork)):
-        with people.status(f"running the tests on {name} ({tree})"):
-            runs.append(run_tests(root, tree.resolve(), options.tests, Limits()))
-    unmodified, fork = runs
-    declared = find_controls(_CONTROLS, controls, {**unmodified.tests, **fork.tests})
-    verdict = compare(unmodified, fork, declared)
-    print_verdict(people, verdict)
-    return ExitCode.DONE if verdict.proven else ExitCode.FOUND
+    reports = []
+    for platform in [parse_platform(text) for text in options.platform or ["fake"]]:
+        runs, seconds = [], []
+        for name, tree in trees.items():
+            start = time.monotonic()
+            with people.status(f"{platform.title}: running the tests on the {name} tree"):
+                runs.append(run_tests(root, tree, options.tests, platform, limits))
+            seconds.append(time.monotonic() - start)
+        unmodified, fork = runs
+        declared = find_controls(_CONTROLS, controls, {**unmodified.tests, **fork.tests})
+        verdict = compare(unmodified, fork, declared)
+        reports.append(Report(platform, verdict, (seconds[0], seconds[1])))
+        print_report(people, reports[-1])
+    return ExitCode.DONE if print_summary(people, reports) else ExitCode.FOUND
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -77,6 +88,13 @@ def _parser() -> argparse.ArgumentParser:
         "one table that they fail on the first and pass on the second.",
         epilog="Exit codes: 0 the change works, 1 failed, 2 usage, 4 a test is not as it should "
         "be, 130 interrupted.",
+    )
+    parser.add_argument(
+        "--platform",
+        action="append",
+        metavar="PLATFORM",
+        help=f"where to run them: {FORMS} (N CPU ranks; a rank on every visible GPU); may be given "
+        "several times; fake, which is one process, if none is given",
     )
     parser.add_argument(
         "--unmodified",

@@ -1,4 +1,4 @@
-"""Runs pytest in one tree; started by ``launch.py`` as a script, in a process of its own.
+"""Runs pytest in one tree; started by ``launch.py`` as a script, in every process of a job.
 
 Needs the standard library and pytest alone, so that it also runs where the tools are not installed.
 The test files are those of this repository; `megatron` is the tree's. This repository's own
@@ -6,6 +6,7 @@ The test files are those of this repository; `megatron` is the tree's. This repo
 """
 
 import argparse
+import ctypes
 import faulthandler
 import importlib.util
 import json
@@ -15,41 +16,40 @@ import sys
 import types
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import IO
 
 import pytest
 
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
 
 class Recorder:
-    """A pytest plugin that writes down what every test answers, and ends those that hang.
+    """A pytest plugin that writes down what every test answers.
 
     Args:
         records: Where the records go, a JSON object a line.
-        seconds_per_test: Time a test has, in seconds.
     """
 
-    def __init__(self, records: IO[str], seconds_per_test: float) -> None:
+    def __init__(self, records: IO[str]) -> None:
         self._records = records
-        self._seconds = seconds_per_test
         self._outcome = "passed"
         self._detail = ""
-        self._log = os.dup(2)  # pytest puts what a test writes to 2 aside
-        signal.signal(signal.SIGALRM, self._time_is_up)
+        self.faults = 0
 
-    def write(self, record: str, **fields: str | int) -> None:
+    def write(self, record: str, **fields: str) -> None:
         """Writes one record at once, so that it outlives the process."""
         self._records.write(json.dumps({"record": record, **fields}) + "\n")
         self._records.flush()
 
-    def _time_is_up(self, _signal: int, _frame: FrameType | None) -> None:
-        self._outcome = "hung"
-        pytest.fail(f"still running after {self._seconds:g} s")
+    def fault(self, detail: str) -> None:
+        """Writes what went wrong outside a test."""
+        self.faults += 1
+        self.write("fault", detail=detail)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that cannot be imported is a fault of the run, not a failure of its tests."""
         if report.failed:
-            self.write("fault", detail=f"{report.nodeid}: not collected\n{report.longreprtext}")
+            self.fault(f"{report.nodeid}: not collected\n{report.longreprtext}")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Writes which tests there are."""
@@ -58,26 +58,18 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Gives the test its time."""
+        """Writes when a test starts and how it ends."""
         self._outcome, self._detail = "passed", ""
         self.write("started", test=item.nodeid)
-        # What waits within C++ cannot be interrupted: after twice the time the process ends.
-        faulthandler.dump_traceback_later(2 * self._seconds, exit=True, file=self._log)
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
-        try:
-            return (yield)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            faulthandler.cancel_dump_traceback_later()
-            self.write("finished", test=item.nodeid, outcome=self._outcome, detail=self._detail)
+        result = yield
+        self.write("finished", test=item.nodeid, outcome=self._outcome, detail=self._detail)
+        return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Takes the worst of set-up, call and tear-down."""
         if report.passed or self._outcome in ("failed", "error"):
             return
-        if self._outcome != "hung":
-            self._outcome = _outcome(report)
-        self._detail = _detail(report)
+        self._outcome, self._detail = _outcome(report), _detail(report)
 
 
 def _outcome(report: pytest.TestReport) -> str:
@@ -120,30 +112,49 @@ def check_origin(tree: Path) -> str | None:
     return None
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Runs the tests and writes the records; returns pytest's exit code, 70 if it did not start."""
+def leave_a_stack(path: Path) -> None:
+    """Has this process write where it is when something ends it, and end with its parent."""
+    # Nobody closes it: the process can hang to its very end.
+    stacks = os.open(path, os.O_WRONLY | os.O_CREAT)
+    faulthandler.enable(stacks)
+    # Whoever started this process asks it to end when its time is up, and when another rank died.
+    faulthandler.register(signal.SIGTERM, stacks, all_threads=True, chain=True)
+    if sys.platform == "linux":
+        # What does not end when it is asked to must not outlive torchrun.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def run(root: Path, tree: Path, recorder: Recorder, pytest_arguments: list[str]) -> None:
+    """Runs the tests and writes the records."""
+    if problem := check_origin(tree):
+        recorder.fault(problem)
+        return
+    place_tests(root)
+    code = pytest.main(pytest_arguments, plugins=[recorder])
+    if found := strays(tree):
+        recorder.fault(f"not from {tree}: {', '.join(found)}")
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) and not recorder.faults:
+        recorder.fault(f"pytest ended with exit status {int(code)}")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Runs the tests as this rank of the job.
+
+    A failed test is no failure of the process: torchrun would end the other ranks.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--tree", type=Path, required=True)
     parser.add_argument("--records", type=Path, required=True)
-    parser.add_argument("--seconds-per-test", type=float, required=True)
     parser.add_argument("pytest_arguments", nargs="+")
     options = parser.parse_args(arguments)
-    tree = options.tree.resolve()
-    with options.records.open("w", encoding="utf-8") as records:
-        recorder = Recorder(records, options.seconds_per_test)
-        problem = check_origin(tree)
-        if problem:
-            recorder.write("fault", detail=problem)
-            recorder.write("ended", exit=70)
-            return 70
-        place_tests(options.root.resolve())
-        code = int(pytest.main(options.pytest_arguments, plugins=[recorder]))
-        if found := strays(tree):
-            recorder.write("fault", detail=f"not from {tree}: {', '.join(found)}")
-        recorder.write("ended", exit=code)
-        return code
+    rank = os.environ.get("RANK", "0")
+    leave_a_stack(options.records / f"{rank}.stack")
+    with (options.records / f"{rank}.jsonl").open("w", encoding="utf-8") as records:
+        recorder = Recorder(records)
+        run(options.root, options.tree, recorder, options.pytest_arguments)
+        recorder.write("ended")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

@@ -1,58 +1,88 @@
-"""Starts pytest on the tests of this repository in another tree, and waits for it."""
+"""Runs the tests of this repository in another tree, on one platform."""
 
 import os
-import signal
-import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from proof.results import RunResult, read_records
+from proof.job import Job, Limits, run_job
+from proof.platforms import Platform
+from proof.results import Result, RunResult
 from proof.upstream_warnings import IGNORED
 
 INSIDE = Path(__file__).with_name("inside.py")
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Times after which a run is ended.
-
-    Attributes:
-        test_s: Time one test has, in seconds.
-        run_s: Time the whole run has, in seconds.
-    """
-
-    test_s: float = 60
-    run_s: float = 900
+# A run must not take itself for a rank of the job, or for a part of the pytest, it is started in.
+_DROPPED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "PYTEST_ADDOPTS")
 
 
-def run_tests(root: Path, tree: Path, tests: Sequence[Path], limits: Limits) -> RunResult:
-    """Runs tests in one process, with `megatron` from a tree.
+def run_tests(
+    root: Path, tree: Path, tests: Sequence[Path], platform: Platform, limits: Limits
+) -> RunResult:
+    """Runs tests with `megatron` from a tree.
+
+    A job that breaks off within a test, because it hangs or a rank dies, leaves out the rest of
+    that file. The files after it run in a job of their own.
 
     Args:
         root: The root of this repository; test ids are relative to it.
         tree: The folder that holds `megatron`.
         tests: Test files or folders.
+        platform: Where to run them.
         limits: When to end what hangs.
 
     Returns:
         The answers.
     """
-    with tempfile.TemporaryDirectory(prefix="proof-") as folder:
-        records = Path(folder, "records.jsonl")
-        log = Path(folder, "log.txt")
-        command = _command(root, tree, records, tests, limits)
-        ending = _run(command, tree, log, limits.run_s)
-        text = records.read_text(encoding="utf-8") if records.exists() else ""
-        return read_records(text, f"{ending}\n{_excerpt(log)}".rstrip())
+    start = time.monotonic()
+    results: dict[str, Result] = {}
+    faults: list[str] = []
+    paths = [path.resolve() for path in tests]
+    while paths and time.monotonic() - start < limits.run_s:
+        with tempfile.TemporaryDirectory(prefix="proof-") as folder:
+            job = Job(
+                _command(root, tree, Path(folder), paths, platform),
+                environment(tree, platform),
+                tree,
+                Path(folder),
+                platform.ranks,
+            )
+            answer = run_job(job, limits, start)
+        results |= answer.run.tests
+        faults += answer.run.faults
+        paths = _files_after(root, list(answer.run.tests), answer.broken)
+    return RunResult(results, tuple(faults))
+
+
+def _files_after(root: Path, tests: Sequence[str], broken: str | None) -> list[Path]:
+    """The files after the one that a job broke off in."""
+    if broken is None:
+        return []
+    files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+    return [root / file for file in files[files.index(broken.partition("::")[0]) + 1 :]]
 
 
 def _command(
-    root: Path, tree: Path, records: Path, tests: Sequence[Path], limits: Limits
+    root: Path, tree: Path, records: Path, tests: Sequence[Path], platform: Platform
 ) -> list[str]:
-    pytest_arguments = [
+    # Ranks find each other through a port that the first one gets from the system.
+    torchrun = [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        f"--nproc-per-node={platform.ranks}",
+        "--max-restarts=0",
+    ]
+    return [
+        sys.executable,
+        *(torchrun if platform.torchrun else ()),
+        str(INSIDE),
+        f"--root={root}",
+        f"--tree={tree}",
+        f"--records={records}",
+        "--",
         # This repository's own settings are for the tests of the tools.
         f"--config-file={os.devnull}",
         f"--rootdir={root}",
@@ -62,59 +92,20 @@ def _command(
         "-pno:faulthandler",
         "-Werror",
         *(f"-Wignore:{message}:{category}" for message, category, _ in IGNORED),
-        *(str(path.resolve()) for path in tests),
-    ]
-    return [
-        sys.executable,
-        "-P",  # the folder of inside.py must not be on the path
-        str(INSIDE),
-        f"--root={root}",
-        f"--tree={tree}",
-        f"--records={records}",
-        f"--seconds-per-test={limits.test_s}",
-        "--",
-        *pytest_arguments,
+        *map(str, tests),
     ]
 
 
-def environment(tree: Path) -> dict[str, str]:
-    """The environment of a run in one process: this one's, with the tree as the only added path."""
-    dropped = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "PYTEST_ADDOPTS")
-    kept = {name: value for name, value in os.environ.items() if name not in dropped}
-    return kept | {
+def environment(tree: Path, platform: Platform) -> dict[str, str]:
+    """The environment of a run: this one's, with the tree as the only added path."""
+    changed = {
         "PYTHONPATH": str(tree),
+        "PYTHONSAFEPATH": "1",  # the folder of inside.py must not be on the path
         "PYTHONDONTWRITEBYTECODE": "1",  # the trees stay as they are
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
-
-
-def _run(command: Sequence[str], tree: Path, log: Path, limit_s: float) -> str:
-    """Runs a command to its end or its limit; returns how it ended."""
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(
-            command,
-            cwd=tree,
-            env=environment(tree),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            return f"exit status {process.wait(limit_s)}"
-        except subprocess.TimeoutExpired:
-            return f"ended after {limit_s:g} s"
-        finally:
-            if process.poll() is None:
-                # The session is the process's own, so that what it started ends with it.
-                os.killpg(process.pid, signal.SIGKILL)
-
-
-def _excerpt(log: Path, lines: int = 30) -> str:
-    """The end of the log, or the start of the traceback that faulthandler left, innermost first."""
-    written = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    timeouts = [n for n, line in enumerate(written) if "Timeout (" in line]
-    start = timeouts[-1] if timeouts else max(len(written) - lines, 0)
-    return "\n".join(written[start : start + lines])
+    if not platform.gpus:
+        changed["CUDA_VISIBLE_DEVICES"] = ""
+    if platform.torchrun:
+        changed["OMP_NUM_THREADS"] = "1"  # the ranks share the cores
+    return {name: value for name, value in os.environ.items() if name not in _DROPPED} | changed

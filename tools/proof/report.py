@@ -1,10 +1,14 @@
 """What people read about a verdict."""
 
-from rich.console import Console, Group
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from proof.results import Outcome
+from proof.platforms import Platform
+from proof.results import Outcome, Result
 from proof.verdict import Row, Verdict
 
 _STYLES = {
@@ -12,17 +16,36 @@ _STYLES = {
     Outcome.FAILED: "red",
     Outcome.SKIPPED: "dim",
 }
-_DETAIL_LINES = 30
+# What broke a run off is told also where it was to be expected.
+_BROKE_OFF = (Outcome.HUNG, Outcome.DIED)
 
 
-def print_verdict(console: Console, verdict: Verdict) -> None:
-    """Prints the table, what is not as it should be, and the summary."""
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one platform showed.
+
+    Attributes:
+        platform: The platform.
+        verdict: The answers of both trees.
+        seconds: How long the runs took, on the unmodified tree and on the fork.
+    """
+
+    platform: Platform
+    verdict: Verdict
+    seconds: tuple[float, float]
+
+
+def print_report(console: Console, report: Report) -> None:
+    """Prints a platform's table and what is not as it should be."""
+    verdict = report.verdict
+    console.print(Text(report.platform.title, style="bold"))
     console.print(_table(verdict))
-    for row in verdict.problems:
-        console.print(_explanation(row))
+    for row in verdict.rows:
+        for text in _explanations(row):
+            console.print(text, soft_wrap=True)
     for fault in verdict.faults:
-        console.print(Text(fault, style="red"))
-    console.print(_summary(verdict))
+        console.print(Text(fault, style="red"), soft_wrap=True)
+    console.print()
 
 
 def _table(verdict: Verdict) -> Table:
@@ -30,6 +53,8 @@ def _table(verdict: Verdict) -> Table:
     table.columns[0].overflow = "fold"
     file = ""
     for row in verdict.rows:
+        if row.skipped:
+            continue
         path, _, name = row.test.partition("::")
         if path != file:
             table.add_row(Text(path, style="bold"))
@@ -51,24 +76,54 @@ def _cell(outcome: Outcome) -> Text:
     return Text(outcome, style=_STYLES.get(outcome, "bold red"))
 
 
-def _explanation(row: Row) -> Group:
-    """Why a test is not as it should be: the end of the traceback, on the tree that matters."""
-    result = row.unmodified if row.fork.outcome is Outcome.PASSED else row.fork
-    lines = result.detail.splitlines()[-_DETAIL_LINES:]
-    return Group(
-        Text(f"\n{row.test}: {row.problem}", style="bold red"),
-        Text("\n".join(f"  {line}" for line in lines)),
-    )
+def _explanations(row: Row) -> Iterator[Text]:
+    """Why a test is not as it should be, on the tree that matters, and where one broke off."""
+    wrong = "fork" if row.fork.outcome is not Outcome.PASSED else "unmodified"
+    for tree, result in (("unmodified", row.unmodified), ("fork", row.fork)):
+        if row.problem and tree == wrong:
+            yield _explanation(f"{row.test}: {row.problem}", result)
+        elif result.outcome in _BROKE_OFF:
+            yield _explanation(f"{row.test}: {result.outcome} on the {tree} tree", result)
 
 
-def _summary(verdict: Verdict) -> Text:
-    controls = sum(row.control for row in verdict.rows)
-    skipped = sum(row.fork.outcome is Outcome.SKIPPED for row in verdict.rows)
-    counted = (
-        f"tests that fail on the unmodified tree and pass on the fork: {verdict.shown}; "
-        f"controls: {controls}; skipped: {skipped}; "
-        f"not as it should be: {len(verdict.problems) + len(verdict.faults)}."
+def _explanation(heading: str, result: Result) -> Text:
+    lines = "".join(f"\n  {line}" for line in result.detail.splitlines())
+    return Text.assemble((f"\n{heading}", "bold red"), lines)
+
+
+def print_summary(console: Console, reports: Sequence[Report]) -> bool:
+    """Prints what all platforms showed together; returns whether the change works."""
+    table = Table(
+        "", "shown", "control", "skipped", "wrong", "unmodified", "fork", box=None, pad_edge=False
     )
-    if verdict.proven:
-        return Text(f"\nThe change works. {counted.capitalize()}", style="bold green")
-    return Text(f"\nNot proven. {counted.capitalize()}", style="bold red")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for report in reports:
+        verdict = report.verdict
+        ran = [row for row in verdict.rows if not row.skipped]
+        table.add_row(
+            report.platform.title,
+            str(verdict.shown),
+            str(sum(row.control for row in ran)),
+            str(len(verdict.rows) - len(ran)),
+            str(len(verdict.problems) + len(verdict.faults)),
+            *(f"{seconds:.0f} s" for seconds in report.seconds),
+        )
+    console.print(table)
+    console.print(
+        "shown: fails on the unmodified tree and passes on the fork; control: passes on both;\n"
+        "skipped: on both, not in the tables; wrong: not as it should be, or a fault of the run.",
+        style="dim",
+    )
+    nowhere = frozenset.intersection(
+        *(frozenset(row.test for row in r.verdict.rows if row.skipped) for r in reports)
+    )
+    if nowhere:
+        console.print(f"Tests that ran on none of these platforms: {len(nowhere)}.")
+    proven = all(report.verdict.proven for report in reports)
+    console.print(
+        Text("The change works.", style="bold green")
+        if proven
+        else Text("Not proven.", style="bold red")
+    )
+    return proven

@@ -1,30 +1,33 @@
-"""What one run of the tests answered, and the records it is read from.
+"""What one process answered to the tests, and the records it is read from.
 
-A run writes its records as it goes, a JSON object a line, so that a run that is ended in its middle
-still tells what came before. ``inside.py`` writes them:
+A process writes its records as it goes, a JSON object a line, so that one that is ended in its
+middle still tells what came before. ``inside.py`` writes them:
 
 * ``{"record": "collected", "test": ...}`` for every test, before the first runs
 * ``{"record": "started", "test": ...}``
 * ``{"record": "finished", "test": ..., "outcome": ..., "detail": ...}``
 * ``{"record": "fault", "detail": ...}`` for what goes wrong outside a test: a file that cannot be
   imported, `megatron` from another tree
-* ``{"record": "ended", "exit": ...}``
+* ``{"record": "ended"}``
 """
 
 import json
 from dataclasses import dataclass
 from enum import StrEnum
 
+_ENDED = '{"record": "ended"}'
+
 
 class Outcome(StrEnum):
-    """How one test ended."""
+    """How one test ended; the later, the worse."""
 
     PASSED = "passed"
-    FAILED = "failed"  # an assertion or another exception of the test itself
-    ERROR = "error"  # its set-up or tear-down failed
     SKIPPED = "skipped"
-    HUNG = "hung"  # it was ended when its time was up
+    FAILED = "failed"  # an assertion or another exception of the test itself
     NOT_RUN = "not run"  # the run ended before it
+    ERROR = "error"  # its set-up or tear-down failed
+    DIED = "died"  # a process ended within it
+    HUNG = "hung"  # it was ended when its time was up
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +56,28 @@ class RunResult:
     faults: tuple[str, ...]
 
 
-def read_records(text: str, ending: str) -> RunResult:
-    """The answers that a run's records state.
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What one process wrote.
 
-    Args:
-        text: The records. The last line may be cut off.
-        ending: How the process ended, for the message about a run that was cut short.
-
-    Returns:
-        A result for every collected test. A test that had started and not finished hung; those
-        after it did not run.
+    Attributes:
+        tests: A result for every collected test.
+        faults: What went wrong outside the tests.
+        running: The test that had started and not finished.
+        ended: Whether the process came to its end.
     """
+
+    tests: dict[str, Result]
+    faults: tuple[str, ...]
+    running: str | None
+    ended: bool
+
+
+def read_records(text: str) -> Records:
+    """What a process's records state; their last line may be cut off."""
     tests: dict[str, Result] = {}
     faults: list[str] = []
     running = None
-    ended = False
     for line in text.splitlines():
         try:
             entry = json.loads(line)
@@ -83,10 +93,9 @@ def read_records(text: str, ending: str) -> RunResult:
                 running = None
             case "fault":
                 faults.append(entry["detail"])
-            case "ended":
-                ended = True
-    if running is not None:
-        tests[running] = Result(Outcome.HUNG, f"The run ended within this test: {ending}")
-    if not ended:
-        faults.append(f"the run did not come to its end: {ending}")
-    return RunResult(tests, tuple(faults))
+    return Records(tests, tuple(faults), running, has_ended(text))
+
+
+def has_ended(text: str) -> bool:
+    """Whether records are those of a process that came to its end."""
+    return text.rstrip().endswith(_ENDED)

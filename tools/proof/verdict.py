@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from proof.results import Outcome, Result, RunResult
 
+# A test that hangs or ends its process has failed as well.
+_FAILED = frozenset({Outcome.FAILED, Outcome.HUNG, Outcome.DIED})
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -24,10 +27,24 @@ class Row:
     fork: Result
     problem: str
 
+    @property
+    def skipped(self) -> bool:
+        """Whether it was skipped on both."""
+        return self.unmodified.outcome is self.fork.outcome is Outcome.SKIPPED
+
+    @property
+    def shows(self) -> bool:
+        """Whether it fails without the change, as it must, and passes with it."""
+        return (
+            not self.control
+            and self.unmodified.outcome in _FAILED
+            and self.fork.outcome is Outcome.PASSED
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the two runs show together.
+    """What two runs on one platform show together.
 
     Attributes:
         rows: The tests, in the order of the run.
@@ -45,11 +62,7 @@ class Verdict:
     @property
     def shown(self) -> int:
         """How many tests fail without the change and pass with it."""
-        return sum(
-            row.unmodified.outcome is Outcome.FAILED and row.fork.outcome is Outcome.PASSED
-            for row in self.rows
-            if not row.control
-        )
+        return sum(row.shows for row in self.rows)
 
     @property
     def proven(self) -> bool:
@@ -81,13 +94,13 @@ def compare(unmodified: RunResult, fork: RunResult, controls: Collection[str]) -
 
 
 def _problem(before: Result, after: Result, *, control: bool) -> str:
-    if before.outcome is Outcome.SKIPPED and after.outcome is Outcome.SKIPPED:
+    if before.outcome is after.outcome is Outcome.SKIPPED:
         return ""
     if after.outcome is not Outcome.PASSED:
         return f"must pass on the fork: {after.outcome}"
-    expected = Outcome.PASSED if control else Outcome.FAILED
-    if before.outcome is expected:
-        return ""
     if control:
-        return f"a control, must pass on the unmodified tree: {before.outcome}"
-    return f"must fail on the unmodified tree: {before.outcome}"
+        if before.outcome is not Outcome.PASSED:
+            return f"a control, must pass on the unmodified tree: {before.outcome}"
+    elif before.outcome not in _FAILED:
+        return f"must fail on the unmodified tree: {before.outcome}"
+    return ""

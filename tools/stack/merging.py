@@ -43,7 +43,7 @@ class Conflict:
     def is_content(self) -> bool:
         """Whether all three sides hold the path as a file of one mode, so only text conflicts."""
         return set(self.stages) == {BASE, OURS, THEIRS} and (
-            len({entry.mode for entry in self.stages.values()}) == 1
+            {entry.mode for entry in self.stages.values()} in ({"100644"}, {"100755"})
         )
 
 
@@ -92,7 +92,8 @@ def parse_merge(output: bytes) -> Merge | None:
     """Read the output of ``git merge-tree --write-tree -z --messages``; None if it is none.
 
     The form: tree id, then ``mode oid stage TAB path`` a conflicted stage, an empty record, then a
-    message each: count of paths, the paths, its kind, its text. Each record ends with a NUL.
+    message each: count of paths, the paths, its kind, its text. Each record ends with a NUL. Advice
+    about submodules, in words and lines, may follow.
     """
     records = output.split(b"\0")
     if len(records) < 2 or len(records[0]) not in (40, 64):  # noqa: PLR2004 - SHA-1 and SHA-256
@@ -107,7 +108,7 @@ def parse_merge(output: bytes) -> Merge | None:
         path = decode(name)
         conflicts.setdefault(path, Conflict(path)).stages[int(stage)] = Entry(mode, Sha(oid))
     for record in rest:
-        if not record:
+        if not record.isdigit():
             break
         paths = [decode(next(rest)) for _ in range(int(record))]
         kind, text = decode(next(rest)), decode(next(rest)).strip()

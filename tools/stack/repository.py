@@ -159,7 +159,7 @@ class Repository:
     @property
     def common_directory(self) -> Path:
         """The git directory that all worktrees share."""
-        return Path(self._repo.common_dir)
+        return Path(self._repo.common_dir).resolve()
 
     @property
     def is_shallow(self) -> bool:

@@ -1,18 +1,39 @@
 import io
 import re
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
 
 from proof.cli import prove
+from proof.job import Limits
 from stack.errors import ExitCode, Refusal
 
 TESTS = """
+    import os, time
+    import pytest
     from megatron.core import name
 
     def test_change(): assert name(1) == "2"
     def test_control(): assert name(0) == "0"
 """
+RANKS = """
+    @pytest.mark.parametrize("ranks", [1, 2, 4])
+    def test_ranks(ranks):
+        if int(os.environ.get("WORLD_SIZE", 1)) != ranks: pytest.skip(f"needs {ranks} ranks")
+        assert name(1) == "2"
+"""
+HANGS = """
+    def test_loops():
+        while "RANK" not in os.environ: time.sleep(60)
+        assert name(1) == "2"
+    def test_last(): assert name(1) == "2"
+"""
+LEGEND = (
+    "shown: fails on the unmodified tree and passes on the fork; control: passes on both;\n"
+    "skipped: on both, not in the tables; wrong: not as it should be, or a fault of the run.\n"
+)
 BEFORE = "def name(index): return '0'"
 AFTER = "def name(index): return str(2 * index)"
 WRONG = "def name(index): return '5'"
@@ -23,7 +44,7 @@ CONTROL = "tests/unit_tests/test_a.py::test_control"
 def call(repository, monkeypatch):
     """Runs the command in the repository; returns its exit code and its output."""
 
-    def call(before, after, *tests):
+    def call(before, after, *arguments, limits=None):
         monkeypatch.chdir(repository.root)
         unmodified, fork = repository.tree("before", before), repository.tree("after", after)
         output = io.StringIO()
@@ -33,11 +54,13 @@ def call(repository, monkeypatch):
                 str(unmodified),
                 "--fork",
                 str(fork),
-                *(tests or ["tests/unit_tests"]),
+                *(arguments or ["tests/unit_tests"]),
             ],
             Console(file=output, width=100),
+            limits or Limits(),
         )
-        return code, "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+        text = re.sub(r" +\d+ s +\d+ s$", "  TIME  TIME", output.getvalue(), flags=re.MULTILINE)
+        return code, "\n".join(line.rstrip() for line in text.splitlines())
 
     return call
 
@@ -47,16 +70,125 @@ def test_the_change_works(repository, call):
     repository.controls(CONTROL)
     code, output = call(BEFORE, AFTER)
     assert output == (
+        "fake backend, one process\n"
         "test                        unmodified  fork\n"
         "tests/unit_tests/test_a.py\n"
         "  test_change               failed      passed\n"
         "  test_control              passed      passed  control\n"
         "\n"
-        "The change works. Tests that fail on the unmodified tree and pass on the fork: 1; "
-        "controls: 1;\n"
-        "skipped: 0; not as it should be: 0."
+        "                           shown  control  skipped  wrong  unmodified  fork\n"
+        "fake backend, one process      1        1        0      0  TIME  TIME\n"
+        f"{LEGEND}"
+        "The change works."
     )
     assert code is ExitCode.DONE
+
+
+def test_two_platforms(repository, call):
+    repository.write("test_a.py", TESTS + RANKS)
+    repository.controls(CONTROL)
+    code, output = call(
+        BEFORE, AFTER, "--platform", "gloo-2", "--platform", "fake", "tests/unit_tests"
+    )
+    assert output == (
+        "gloo, 2 ranks\n"
+        "test                        unmodified  fork\n"
+        "tests/unit_tests/test_a.py\n"
+        "  test_change               failed      passed\n"
+        "  test_control              passed      passed  control\n"
+        "  test_ranks[2]             failed      passed\n"
+        "\n"
+        "fake backend, one process\n"
+        "test                        unmodified  fork\n"
+        "tests/unit_tests/test_a.py\n"
+        "  test_change               failed      passed\n"
+        "  test_control              passed      passed  control\n"
+        "  test_ranks[1]             failed      passed\n"
+        "\n"
+        "                           shown  control  skipped  wrong  unmodified  fork\n"
+        "gloo, 2 ranks                  2        1        2      0  TIME  TIME\n"
+        "fake backend, one process      2        1        2      0  TIME  TIME\n"
+        f"{LEGEND}"
+        "Tests that ran on none of these platforms: 1.\n"
+        "The change works."
+    )
+    assert code is ExitCode.DONE
+
+
+def test_a_hang_fails_and_the_other_platforms_run(repository, call):
+    path = repository.write("test_a.py", TESTS + HANGS)
+    repository.controls(CONTROL)
+    code, output = call(
+        BEFORE,
+        AFTER,
+        "--platform",
+        "fake",
+        "--platform",
+        "gloo-1",
+        "tests/unit_tests",
+        limits=Limits(test_s=2),
+    )
+    output = re.sub("Current thread .*", "Current thread", output)
+    assert output == (
+        "fake backend, one process\n"
+        "test                        unmodified  fork\n"
+        "tests/unit_tests/test_a.py\n"
+        "  test_change               failed      passed\n"
+        "  test_control              passed      passed   control\n"
+        "  test_loops                hung        hung     must pass on the fork: hung\n"
+        "  test_last                 not run     not run  must pass on the fork: not run\n"
+        "\n"
+        "tests/unit_tests/test_a.py::test_loops: hung on the unmodified tree\n"
+        "  still running after 2 s; it was at\n"
+        "  Current thread\n"
+        f'    File "{path}", line 9 in test_loops\n'
+        "\n"
+        "tests/unit_tests/test_a.py::test_loops: must pass on the fork: hung\n"
+        "  still running after 2 s; it was at\n"
+        "  Current thread\n"
+        f'    File "{path}", line 9 in test_loops\n'
+        "\n"
+        "tests/unit_tests/test_a.py::test_last: must pass on the fork: not run\n"
+        "\n"
+        "gloo, 1 rank\n"
+        "test                        unmodified  fork\n"
+        "tests/unit_tests/test_a.py\n"
+        "  test_change               failed      passed\n"
+        "  test_control              passed      passed  control\n"
+        "  test_loops                failed      passed\n"
+        "  test_last                 failed      passed\n"
+        "\n"
+        "                           shown  control  skipped  wrong  unmodified  fork\n"
+        "fake backend, one process      1        1        0      2  TIME  TIME\n"
+        "gloo, 1 rank                   3        1        0      0  TIME  TIME\n"
+        f"{LEGEND}"
+        "Not proven."
+    )
+    assert code is ExitCode.FOUND
+
+
+def test_no_gpu(repository, call, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    repository.controls()
+    with pytest.raises(
+        Refusal,
+        match=r"^--platform gpus: no GPU is visible to CUDA; run this on a machine with GPUs$",
+    ):
+        call(BEFORE, AFTER, "--platform", "gpus", "tests/unit_tests")
+
+
+def test_needs_rich_alone():
+    """Machines with GPUs often have no package registry."""
+    program = (
+        "import sys\n"
+        "before = set(sys.modules)\n"
+        "import proof.cli\n"
+        "sys.stdout.write(' '.join(name.partition('.')[0] for name in set(sys.modules) - before))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+    assert set(loaded.split()) - sys.stdlib_module_names == {"proof", "stack", "rich"}
 
 
 def test_a_test_that_does_not_need_the_change(repository, call):
@@ -97,7 +229,7 @@ def test_a_folder_that_is_no_tree(repository, monkeypatch):
     repository.write("test_a.py", TESTS)
     monkeypatch.chdir(repository.root)
     with pytest.raises(Refusal, match=r"^\.: not a Megatron tree"):
-        prove(["--unmodified", ".", "--fork", ".", "tests/unit_tests"], Console())
+        prove(["--unmodified", ".", "--fork", ".", "tests/unit_tests"], Console(), Limits())
 
 
 def test_tests_that_do_not_exist(repository, call):

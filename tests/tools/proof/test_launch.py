@@ -3,10 +3,13 @@ import sys
 
 import pytest
 
-from proof.launch import Limits, environment, run_tests
-from proof.results import Outcome
+from proof.job import Limits
+from proof.launch import environment, run_tests
+from proof.platforms import parse_platform
+from proof.results import Outcome, Result, RunResult
 
 ID = "tests/unit_tests/test_a.py::"
+FAKE = parse_platform("fake")
 
 
 @pytest.fixture
@@ -14,7 +17,7 @@ def run(repository):
     def run(text, core="value = 1", limits=None):
         path = repository.write("test_a.py", text)
         tree = repository.tree("tree", core)
-        return run_tests(repository.root, tree, [path], limits or Limits())
+        return run_tests(repository.root, tree, [path], FAKE, limits or Limits())
 
     return run
 
@@ -93,7 +96,7 @@ def test_helpers_are_the_repositorys(repository):
         "test_a.py",
         "from tests.unit_tests.helper import answer\ndef test(): assert answer() == 'repository'",
     )
-    result = run_tests(repository.root, stray.parent.parent, [path], Limits())
+    result = run_tests(repository.root, stray.parent.parent, [path], FAKE, Limits())
     assert (outcomes(result), result.faults) == ({"test": "passed"}, ())
 
 
@@ -101,7 +104,7 @@ def test_a_tree_without_megatron_core(repository):
     path = repository.write("test_a.py", "def test_one(): pass")
     tree = repository.root.parent / "tree"
     (tree / "megatron").mkdir(parents=True)
-    result = run_tests(repository.root, tree, [path], Limits())
+    result = run_tests(repository.root, tree, [path], FAKE, Limits())
     assert result.tests == {}
     assert result.faults == (f"{tree}: no megatron.core there",)
 
@@ -123,53 +126,112 @@ def test_a_module_from_elsewhere_is_a_fault(repository, run):
     assert result.faults == (f"not from {tree}: megatron.extra ({other})",)
 
 
-def test_a_hang_is_a_failure_with_its_name_and_the_rest_runs(run):
-    result = run(
+def test_pytest_that_finds_no_test_is_a_fault(run):
+    result = run("value = 1")
+    assert (result.tests, result.faults) == ({}, ("pytest ended with exit status 5",))
+
+
+def test_a_hang_ends_its_file_and_the_next_one_runs(repository):
+    first = repository.write(
+        "test_a.py",
         """
         import time
 
-        def test_hangs():
-            try:
-                time.sleep(60)
-            except Exception:
-                pass
-        def test_next(): pass
-        """,
-        limits=Limits(test_s=0.5),
-    )
-    assert result.faults == ()
-    assert outcomes(result) == {"test_hangs": "hung", "test_next": "passed"}
-    assert "still running after 0.5 s" in result.tests[f"{ID}test_hangs"].detail
-
-
-def test_a_hang_that_cannot_be_interrupted_ends_the_run(run):
-    result = run(
-        """
-        import signal, time
-
         def test_first(): pass
-        def test_hangs():
-            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
-            time.sleep(60)
+        def test_hangs(): time.sleep(60)
         def test_next(): pass
         """,
-        limits=Limits(test_s=0.5),
     )
+    second = repository.write("test_b.py", "def test_other(): pass")
+    tree = repository.tree("tree", "value = 1")
+    result = run_tests(repository.root, tree, [first, second], FAKE, Limits(test_s=1))
+    assert result.faults == ()
     assert outcomes(result) == {
         "test_first": "passed",
         "test_hangs": "hung",
         "test_next": "not run",
+        "tests/unit_tests/test_b.py::test_other": "passed",
     }
-    assert "in test_hangs" in result.tests[f"{ID}test_hangs"].detail  # where it hung
-    (fault,) = result.faults
-    assert fault.startswith("the run did not come to its end: exit status 1\n")
+    head, thread, place, *_ = result.tests[f"{ID}test_hangs"].detail.splitlines()
+    assert head == "still running after 1 s; it was at"
+    assert thread.startswith("Current thread ")
+    assert place == f'  File "{first}", line 5 in test_hangs'
 
 
-def test_a_run_ends_when_its_time_is_up(run):
-    result = run("import time\ndef test_hangs(): time.sleep(60)", limits=Limits(test_s=60, run_s=3))
-    assert outcomes(result) == {"test_hangs": "hung"}
+def test_a_hang_that_heeds_nothing_is_ended(run, monkeypatch):
+    monkeypatch.setattr("proof.job._GRACE_S", 0.5)
+    result = run(
+        """
+        import signal, time
+
+        def test_hangs():
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+            time.sleep(60)
+        """,
+        limits=Limits(test_s=1),
+    )
+    assert result.tests == {
+        f"{ID}test_hangs": Result(Outcome.HUNG, "still running after 1 s; it left no stack")
+    }
+
+
+def test_a_process_that_does_not_end(run):
+    result = run(
+        """
+        import atexit, time
+
+        def test_passes(): atexit.register(time.sleep, 60)
+        """,
+        limits=Limits(test_s=1),
+    )
+    assert result.tests == {f"{ID}test_passes": Result(Outcome.PASSED)}
     (fault,) = result.faults
-    assert fault.startswith("the run did not come to its end: ended after 3 s")
+    assert fault.startswith(
+        "the run did not come to its end: still running after 1 s\nit was at\nCurrent thread "
+    )
+
+
+def test_a_process_that_dies(run):
+    result = run(
+        """
+        import os
+
+        def test_first(): pass
+        def test_dies(): os._exit(3)
+        def test_next(): pass
+        """
+    )
+    assert result == RunResult(
+        {
+            f"{ID}test_first": Result(Outcome.PASSED),
+            f"{ID}test_dies": Result(
+                Outcome.DIED, "the process ended with exit status 3; it left no stack"
+            ),
+            f"{ID}test_next": Result(Outcome.NOT_RUN),
+        },
+        faults=(),
+    )
+
+
+def test_a_process_that_crashes_leaves_its_stack(run):
+    result = run("import ctypes\ndef test_crashes(): ctypes.string_at(0)")
+    (answer,) = result.tests.values()
+    assert answer.outcome is Outcome.DIED
+    assert answer.detail.startswith("the process ended with exit status -11; it was at\nFatal Pyt")
+    assert "line 2 in test_crashes" in answer.detail
+
+
+def test_a_run_ends_when_its_time_is_up(repository):
+    first = repository.write("test_a.py", "import time\ndef test_hangs(): time.sleep(60)")
+    second = repository.write("test_b.py", "def test_other(): pass")
+    tree = repository.tree("tree", "value = 1")
+    result = run_tests(repository.root, tree, [first, second], FAKE, Limits(test_s=60, run_s=3))
+    assert outcomes(result) == {
+        "test_hangs": "hung",
+        "tests/unit_tests/test_b.py::test_other": "not run",
+    }
+    detail = result.tests[f"{ID}test_hangs"].detail
+    assert detail.startswith("the run was ended after 3 s; it was at\n")
 
 
 def test_the_tree_stays_as_it_is(repository, run):
@@ -178,15 +240,22 @@ def test_the_tree_stays_as_it_is(repository, run):
     assert [p.name for p in tree.rglob("*")] == ["megatron", "core", "__init__.py"]
 
 
-def test_environment(monkeypatch, tmp_path):
-    for name in ("RANK", "WORLD_SIZE", "PYTEST_ADDOPTS"):
+@pytest.mark.parametrize(
+    ("platform", "changed"),
+    [
+        ("fake", {"CUDA_VISIBLE_DEVICES": ""}),
+        ("gloo-2", {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}),
+    ],
+)
+def test_environment(monkeypatch, tmp_path, platform, changed):
+    dropped = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "PYTEST_ADDOPTS")
+    for name in dropped:
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("PYTHONPATH", "tools")
-    kept = {
-        k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "PYTEST_ADDOPTS")
-    }
-    assert environment(tmp_path) == kept | {
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    assert environment(tmp_path, parse_platform(platform)) == kept | changed | {
         "PYTHONPATH": str(tmp_path),
+        "PYTHONSAFEPATH": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }

@@ -1,13 +1,12 @@
 import json
 
-from proof.results import Outcome, Result, RunResult, read_records
+from proof.results import Outcome, Records, Result, read_records
 
-ENDED = {"record": "ended", "exit": 1}
+ENDED = {"record": "ended"}
 
 
 def read(*records, cut=""):
-    text = "".join(json.dumps(record) + "\n" for record in records) + cut
-    return read_records(text, "exit status 1")
+    return read_records("".join(json.dumps(record) + "\n" for record in records) + cut)
 
 
 def collected(*tests):
@@ -23,7 +22,7 @@ def finished(test, outcome, detail=""):
 
 
 def test_a_whole_run():
-    run = read(
+    records = read(
         *collected("a", "b"),
         started("a"),
         finished("a", "failed", "why"),
@@ -31,29 +30,34 @@ def test_a_whole_run():
         finished("b", "passed"),
         ENDED,
     )
-    assert run == RunResult(
-        {"a": Result(Outcome.FAILED, "why"), "b": Result(Outcome.PASSED)}, faults=()
+    assert records == Records(
+        {"a": Result(Outcome.FAILED, "why"), "b": Result(Outcome.PASSED)},
+        faults=(),
+        running=None,
+        ended=True,
     )
 
 
-def test_a_run_that_is_cut_short_names_the_test_that_hung():
-    run = read(
+def test_a_run_that_is_cut_short():
+    records = read(
         *collected("a", "b", "c"), started("a"), finished("a", "passed"), started("b"), cut='{"rec'
     )
-    assert run == RunResult(
+    assert records == Records(
         {
             "a": Result(Outcome.PASSED),
-            "b": Result(Outcome.HUNG, "The run ended within this test: exit status 1"),
+            "b": Result(Outcome.NOT_RUN),
             "c": Result(Outcome.NOT_RUN),
         },
-        faults=("the run did not come to its end: exit status 1",),
+        faults=(),
+        running="b",
+        ended=False,
     )
 
 
 def test_a_fault():
-    run = read({"record": "fault", "detail": "no megatron"}, ENDED)
-    assert run == RunResult({}, faults=("no megatron",))
+    fault = {"record": "fault", "detail": "no megatron"}
+    assert read(fault, ENDED) == Records({}, ("no megatron",), running=None, ended=True)
 
 
 def test_no_records():
-    assert read() == RunResult({}, faults=("the run did not come to its end: exit status 1",))
+    assert read() == Records({}, faults=(), running=None, ended=False)

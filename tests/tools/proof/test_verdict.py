@@ -3,7 +3,7 @@ import pytest
 from proof.results import Outcome, Result, RunResult
 from proof.verdict import compare
 
-PASSED, FAILED, ERROR, SKIPPED, HUNG, NOT_RUN = Outcome
+PASSED, SKIPPED, FAILED, NOT_RUN, ERROR, DIED, HUNG = Outcome
 
 
 def run(*outcomes, faults=()):
@@ -22,7 +22,7 @@ def test_a_test_of_the_change(before, after):
         expected = ""
     elif after is not PASSED:
         expected = f"must pass on the fork: {after}"
-    elif before is not FAILED:
+    elif before not in (FAILED, DIED, HUNG):
         expected = f"must fail on the unmodified tree: {before}"
     else:
         expected = ""
@@ -46,6 +46,11 @@ def test_a_control(before, after):
 def test_proven():
     verdict = compare(run(FAILED, PASSED, SKIPPED), run(PASSED, PASSED, SKIPPED), {"t1"})
     assert (verdict.proven, verdict.shown, verdict.problems) == (True, 1, ())
+
+
+@pytest.mark.parametrize("before", [FAILED, DIED, HUNG])
+def test_to_break_off_is_to_fail(before):
+    assert compare(run(before), run(PASSED), ()).proven
 
 
 def test_controls_alone_prove_nothing():

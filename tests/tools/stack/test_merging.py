@@ -1,6 +1,7 @@
 """What git says about merges of every kind, and that no setting of a user changes it."""
 
 import subprocess
+from textwrap import fill
 
 import pytest
 
@@ -12,139 +13,165 @@ LINES = "".join(f"{number}\n" for number in range(9))
 OTHERS = LINES.replace("\n", " others\n")
 FIVE, FUENF, NINE = LINES.replace("5", "five"), LINES.replace("5", "fünf"), LINES + "nine\n"
 MANY = {f"d/{number}": LINES + str(number) for number in range(4)}
-SUBMODULE = {text: ("160000", text * 40) for text in "123"}
 ODD = 'a "\n\udcff'
 
-# A name: base, ours and theirs as path to text (or mode and text), then the conflicts in words.
+
+def moved(files, folders, text=""):
+    """Files in other folders; a text added to names and contents makes them other files."""
+    return {
+        f"{folder}/{path[2:]}{text}": text + content
+        for folder, (path, content) in zip(folders, files.items(), strict=True)
+    }
+
+
+# The three sides by name: files as path to text, or to mode and text.
 CASES = {
-    "clean": (
-        {"a": LINES, "b": "1"},
-        {"a": FIVE, "b": "1", "c": "new"},
-        {"a": NINE},
-        [],
-    ),
-    "content": (
-        {"a": LINES, ODD: LINES},
-        {"a": FIVE, ODD: FIVE},
-        {"a": FUENF, ODD: FUENF},
-        [
-            f"{ODD}: 1 644 {LINES!r}, 2 644 {FIVE!r}, 3 644 {FUENF!r}: "
-            f"CONFLICT (content): Merge conflict in {ODD}",
-            f"a: 1 644 {LINES!r}, 2 644 {FIVE!r}, 3 644 {FUENF!r}: "
-            "CONFLICT (content): Merge conflict in a",
-        ],
-    ),
-    "add/add": (
-        {},
-        {"a": "1\n"},
-        {"a": "2\n"},
-        ["a: 2 644 '1\\n', 3 644 '2\\n': CONFLICT (add/add): Merge conflict in a"],
-    ),
-    "modify/delete": (
-        {"a": LINES, "b": LINES},
-        {"a": FIVE},
-        {"b": FIVE},
-        [
-            f"a: 1 644 {LINES!r}, 2 644 {FIVE!r}: CONFLICT (modify/delete): a deleted in THEIRS and "
-            "modified in OURS.  Version OURS of a left in tree.",
-            f"b: 1 644 {LINES!r}, 3 644 {FIVE!r}: CONFLICT (modify/delete): b deleted in OURS and "
-            "modified in THEIRS.  Version THEIRS of b left in tree.",
-        ],
-    ),
-    "rename/rename of one file": (
-        {"a": LINES},
-        {"b": LINES},
-        {"c": LINES},
-        [
-        ],
-    ),
+    "clean": ({"a": LINES, "b": "1"}, {"a": FIVE, "b": "1", "c": "new"}, {"a": NINE}),
+    "content": ({"a": LINES, ODD: LINES}, {"a": FIVE, ODD: FIVE}, {"a": FUENF, ODD: FUENF}),
+    "add/add": ({}, {"a": "ours"}, {"a": "theirs"}),
+    "modify/delete": ({"a": LINES, "b": LINES}, {"a": FIVE}, {"b": FIVE}),
+    "rename/rename of one file": ({"a": LINES}, {"b": LINES}, {"c": LINES}),
     "rename/rename to one name": (
         {"a": LINES, "b": OTHERS},
         {"c": LINES, "b": OTHERS},
         {"c": OTHERS, "a": LINES},
-        [
-        ],
     ),
-    "rename/delete": (
-        {"a": LINES},
-        {"b": LINES},
-        {},
-        [
-        ],
-    ),
-    "rename and content": (
-        {"a": LINES},
-        {"b": FIVE},
-        {"a": FUENF},
-        [],
-    ),
-    "directory rename": (
-        MANY,
-        {path.replace("d", "e"): text for path, text in MANY.items()},
-        {**MANY, "d/new": "new"},
-        [],
-    ),
-    "directory rename to two places": (
-        MANY,
-        {path.replace("d/", "ef"[path > "d/1"] + "/"): text for path, text in MANY.items()},
-        {**MANY, "d/new": "new"},
-        [],
-    ),
+    "rename/delete": ({"a": LINES}, {"b": LINES}, {}),
+    "rename and content": ({"a": LINES}, {"b": FIVE}, {"a": FUENF}),
+    "directory rename": (MANY, moved(MANY, "eeee"), {**MANY, "d/new": "new"}),
+    "directory rename to two places": (MANY, moved(MANY, "eeff"), {**MANY, "d/new": "new"}),
     "two directories renamed to one": (
-        {f"{folder}/{name}": folder + LINES + name for folder in "dg" for name in "123"},
-        {f"e/{folder}{name}": folder + LINES + name for folder in "dg" for name in "123"},
-        {f"{folder}/{name}": folder + LINES + name for folder in "dg" for name in "123"}
-        | {"d/new": "d", "g/new": "g"},
-        [],
+        {**MANY, **moved(MANY, "gggg", "more")},
+        {**moved(MANY, "eeee"), **moved(MANY, "eeee", "more")},
+        {**MANY, **moved(MANY, "gggg", "more"), "d/new": "d", "g/new": "g"},
     ),
-    "mode": (
-        {"a": LINES},
-        {"a": ("100755", FIVE)},
-        {"a": ("100644", FUENF)},
-        [],
-    ),
-    "modes added": (
-        {},
-        {"a": ("100755", LINES)},
-        {"a": ("100644", LINES)},
-        [],
-    ),
-    "symlink": (
-        {"a": ("120000", "x")},
-        {"a": ("120000", "y")},
-        {"a": ("120000", "z")},
-        [],
-    ),
-    "file and symlink": (
-        {"a": LINES},
-        {"a": FIVE},
-        {"a": ("120000", "z")},
-        [],
-    ),
-    "file and directory": (
-        {},
-        {"a": LINES},
-        {"a/b": LINES},
-        [],
-    ),
-    "submodule": (
-        {"a": SUBMODULE["1"]},
-        {"a": SUBMODULE["2"]},
-        {"a": SUBMODULE["3"]},
-        [],
-    ),
-    "binary": (
-        {"a": "1\0"},
-        {"a": "2\0"},
-        {"a": "3\0"},
-        [],
-    ),
-}  # fmt: skip
+    "mode": ({"a": LINES}, {"a": ("100755", FIVE)}, {"a": FUENF}),
+    "modes added": ({}, {"a": ("100755", LINES)}, {"a": LINES}),
+    "symlink": tuple({"a": ("120000", target)} for target in ("base", "ours", "theirs")),
+    "file and symlink": ({"a": LINES}, {"a": FIVE}, {"a": ("120000", "theirs")}),
+    "file and directory": ({}, {"a": LINES}, {"a/b": LINES}),
+    "submodule": tuple({"a": ("160000", digit)} for digit in "123"),
+    "binary": ({"a": "base\0"}, {"a": "ours\0"}, {"a": "theirs\0"}),
+}
 
+NAMES = {LINES: "lines", OTHERS: "others", FIVE: "five", FUENF: "fünf"}
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    return tmp_path_factory.mktemp("kept")
+CONFLICTS = """\
+clean:
+content:
+    a
+        1 100644 lines
+        2 100644 five
+        3 100644 fünf
+        CONFLICT (content): Merge conflict in a
+    ODD
+        1 100644 lines
+        2 100644 five
+        3 100644 fünf
+        CONFLICT (content): Merge conflict in ODD
+add/add:
+    a
+        2 100644 'ours'
+        3 100644 'theirs'
+        CONFLICT (add/add): Merge conflict in a
+modify/delete:
+    a
+        1 100644 lines
+        2 100644 five
+        CONFLICT (modify/delete): a deleted in THEIRS and modified in OURS.  Version OURS
+            of a left in tree.
+    b
+        1 100644 lines
+        3 100644 five
+        CONFLICT (modify/delete): b deleted in OURS and modified in THEIRS.  Version
+            THEIRS of b left in tree.
+rename/rename of one file:
+    a
+        1 100644 lines
+        CONFLICT (rename/rename): a renamed to b in OURS and to c in THEIRS.
+    b
+        2 100644 lines
+        CONFLICT (rename/rename): a renamed to b in OURS and to c in THEIRS.
+    c
+        3 100644 lines
+        CONFLICT (rename/rename): a renamed to b in OURS and to c in THEIRS.
+rename/rename to one name:
+    c
+        2 100644 lines
+        3 100644 others
+        CONFLICT (add/add): Merge conflict in c
+rename/delete:
+    b
+        1 100644 lines
+        2 100644 lines
+        CONFLICT (rename/delete): a renamed to b in OURS, but deleted in THEIRS.
+rename and content:
+    b
+        1 100644 lines
+        2 100644 five
+        3 100644 fünf
+        CONFLICT (content): Merge conflict in b
+directory rename:
+    e/new
+        3 100644 'new'
+        CONFLICT (file location): d/new added in THEIRS inside a directory that was
+            renamed in OURS, suggesting it should perhaps be moved to e/new.
+directory rename to two places:
+    d
+        CONFLICT (directory rename split): Unclear where to rename d to; it was renamed to
+            multiple other directories, with no destination getting a majority of the
+            files.
+two directories renamed to one:
+    e/new
+        CONFLICT (implicit dir rename): Cannot map more than one path to e/new; implicit
+            directory renames tried to put these paths there: d/new, g/new
+mode:
+    a
+        1 100644 lines
+        2 100755 five
+        3 100644 fünf
+        CONFLICT (content): Merge conflict in a
+modes added:
+    a
+        2 100755 lines
+        3 100644 lines
+        CONFLICT (add/add): Merge conflict in a
+symlink:
+    a
+        1 120000 'base'
+        2 120000 'ours'
+        3 120000 'theirs'
+        CONFLICT (content): Merge conflict in a
+file and symlink:
+    a
+        3 120000 'theirs'
+        CONFLICT (distinct types): a had different types on each side; renamed one of them
+            so each can be recorded somewhere.
+    a~OURS
+        1 100644 lines
+        2 100644 five
+        CONFLICT (distinct types): a had different types on each side; renamed one of them
+            so each can be recorded somewhere.
+file and directory:
+    a~OURS
+        2 100644 lines
+        CONFLICT (file/directory): directory in the way of a from OURS; moving it to
+            a~OURS instead.
+submodule:
+    a
+        1 160000 111
+        2 160000 222
+        3 160000 333
+        Failed to merge submodule a (not checked out)
+        CONFLICT (submodule): Merge conflict in a
+binary:
+    a
+        1 100644 'base\\x00'
+        2 100644 'ours\\x00'
+        3 100644 'theirs\\x00'
+        warning: Cannot merge binary files: a (OURS vs. THEIRS)
+        CONFLICT (content): Merge conflict in a
+"""
 
 
 @pytest.fixture(params=["sha1", "sha256"])
@@ -161,17 +188,14 @@ def commit(repository, files, *parents, message="Change"):
     entries = {}
     for path, file in files.items():
         mode, text = file if isinstance(file, tuple) else ("100644", file)
-        (oid,) = [text] if mode == "160000" else repository.write_blobs([text.encode()])
-        entries[path] = Entry(mode, oid)
+        oid = repository.write_blobs([text.encode()])[0]
+        # A submodule's commit is in another repository: any id will do.
+        entries[path] = Entry(mode, Sha(text * len(oid)) if mode == "160000" else oid)
     return repository.commit_tree(repository.change_tree(None, entries), parents, message)
 
 
 def sides(repository, case):
-    base, ours, theirs = CASES[case][:3]
-    if case == "submodule" and len(repository.change_tree(None, {})) > 40:
-        base, ours, theirs = (
-            {"a": (mode, oid[0] * 64)} for mode, oid in (s["a"] for s in (base, ours, theirs))
-        )
+    base, ours, theirs = CASES[case]
     start = commit(repository, base)
     # The messages differ so that no side is the same commit as another.
     return (
@@ -180,28 +204,118 @@ def sides(repository, case):
     )
 
 
-def told(repository, merge, ours, theirs):
+def content(repository, entry):
+    if entry.mode == "160000":
+        return entry.oid[0] * 3
+    text = repository.read_blob(entry.oid).decode()
+    return NAMES.get(text, repr(text))
+
+
+def told(repository, case):
     """The conflicts of a merge in words."""
-    lines = []
-    for conflict in merge.conflicts:
-        stages = ", ".join(
-            f"{stage} {entry.mode[3:]} "
-            + (
-                f"{entry.oid[0]}..."
-                if entry.mode == "160000"
-                else repr(repository.read_blob(entry.oid).decode())
-            )
-            for stage, entry in sorted(conflict.stages.items())
-        )
-        said = " | ".join(conflict.messages).replace(ours, "OURS").replace(theirs, "THEIRS")
-        lines.append(f"{conflict.path}: {stages}: {said}")
-    return lines
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_what_git_says(repository, case):
     ours, theirs = sides(repository, case)
     merge = merge_trees(repository, ours, theirs)
-    got= told(repository, merge, ours, theirs)
-    print("GOT", case); [print("   ",g) for g in got]
-    print("   tree", {p:(e.mode) for p,e in repository.entries(merge.tree).items()})
+    text = f"{case}:\n"
+    for conflict in merge.conflicts:
+        text += f"    {conflict.path}\n"
+        for stage, entry in sorted(conflict.stages.items()):
+            text += f"        {stage} {entry.mode} {content(repository, entry)}\n"
+        for said in conflict.messages:
+            text += f"        {said}\n"
+    for name, word in ((ours, "OURS"), (theirs, "THEIRS"), (ODD, "ODD")):
+        text = text.replace(name, word)
+    return (
+        "\n".join(fill(line, 90, subsequent_indent=" " * 12) for line in text.splitlines()) + "\n"
+    )
+
+
+def test_what_git_says(repository):
+    assert "".join(told(repository, case) for case in CASES) == CONFLICTS
+
+
+def test_a_clean_merge_holds_both_sides(repository):
+    merge = merge_trees(repository, *sides(repository, "clean"))
+    entries = repository.entries(merge.tree).items()
+    assert {path: repository.read_blob(entry.oid).decode() for path, entry in entries} == {
+        "a": FIVE + "nine\n",
+        "c": "new",
+    }
+
+
+def test_only_text_conflicts_are_about_content(repository):
+    def about_content(case):
+        merge = merge_trees(repository, *sides(repository, case))
+        return all(conflict.is_content for conflict in merge.conflicts)
+
+    about = {case for case in CASES if about_content(case)}
+    assert about == {"clean", "content", "rename and content", "binary"}
+
+
+# Settings that would change the result of some case, or its conflict markers.
+SETTINGS = [
+    ("merge.renames", "false"),
+    ("merge.directoryRenames", "false"),
+    ("merge.directoryRenames", "true"),
+    ("merge.conflictStyle", "diff3"),
+    ("merge.renormalize", "true"),
+    ("merge.renameLimit", "1"),
+    ("merge.default", "union"),
+    ("merge.verbosity", "0"),
+    ("merge.tool", "vimdiff"),
+    ("diff.renames", "false"),
+    ("diff.algorithm", "patience"),
+    ("core.autocrlf", "true"),
+    ("color.ui", "always"),
+]
+
+
+def test_no_setting_changes_a_result(repository, tmp_path):
+    merges = {case: sides(repository, case) for case in CASES}
+
+    def results():
+        return {case: merge_trees(repository, *merges[case]) for case in CASES}
+
+    plain = results()
+    (tmp_path / "attributes").write_text("* merge=union conflict-marker-size=9\n")
+    for setting, value in [*SETTINGS, ("core.attributesFile", str(tmp_path / "attributes"))]:
+        repository.run("config", setting, value)
+        assert results() == plain, setting
+        repository.run("config", "--unset", setting)
+
+
+@pytest.mark.parametrize("name", ["union", "loud"])
+def test_what_is_checked_out_changes_no_merge(repository, name):
+    """A merge driver that a .gitattributes file names counts only in a worktree."""
+    driver = repository.directory / "driver"
+    driver.write_text("#!/bin/sh\necho settled >$1\n")
+    driver.chmod(0o755)
+    repository.run("config", "--global", "merge.loud.driver", f"{driver} %A")
+    files = {"a": LINES, "d/a": LINES, ".gitattributes": f"* merge={name}\n"}
+    start = commit(repository, files)
+    ours = commit(repository, {**files, "a": FIVE, "d/a": FIVE}, start)
+    theirs = commit(repository, {**files, "a": FUENF, "d/a": FUENF}, start)
+    before = merge_trees(repository, ours, theirs)
+    repository.run("read-tree", "--reset", "-u", ours)
+    assert merge_trees(repository, ours, theirs) == before
+    assert [conflict.path for conflict in before.conflicts] == ["a", "d/a"]
+
+
+def test_what_cannot_be_merged_is_refused(repository):
+    one, other = commit(repository, {"a": "1"}), commit(repository, {"a": "2"})
+    with pytest.raises(Refusal) as caught:
+        merge_trees(repository, one, other)
+    assert str(caught.value) == (
+        f"{one[:12]} and {other[:12]} share no commit; nothing can be merged"
+    )
+    missing = Sha("1" * len(one))
+    with pytest.raises(Refusal) as caught:
+        merge_trees(repository, one, missing)
+    assert str(caught.value) == (
+        f"git merge-tree failed with status 1: merge-tree: {missing} - not something we can merge"
+    )
+
+
+def test_output_that_is_no_merge():
+    assert parse_merge(b"") is None
+    assert parse_merge(b"usage: git merge-tree\0") is None
+    assert parse_merge(b"1" * 40 + b"\0") == Merge(Sha("1" * 40), ())

@@ -250,7 +250,6 @@ def test_what_a_revision_names(repository):
         "--all",
         "-h",
         "a b",
-        "@{9",
     )
     assert {repository.resolve(name) for name in nothing} == {None}
     assert repository.commits("main") == (head,)
@@ -302,7 +301,7 @@ def test_a_bare_repository_and_a_linked_worktree(tmp_path):
         assert not bare.is_shallow
     with Repository.open(tmp_path / "w") as linked:
         assert linked.directory == tmp_path / "w"
-        assert linked.common_directory.resolve() == tmp_path / "bare"
+        assert linked.common_directory == tmp_path / "bare"
         assert linked.resolve("HEAD") == head
         assert linked.git_path("HEAD") == tmp_path / "bare/worktrees/w/HEAD"
 

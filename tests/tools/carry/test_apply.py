@@ -1,0 +1,191 @@
+"""The series on a tree outside git: the whole tree after it, and a tree it left alone."""
+
+from pathlib import Path
+
+import pytest
+
+from carry.bases import default_cache, fetch_release, read_wheel
+
+LOOP = "megatron/training/loop.py"
+ROOT = Path(__file__).parents[3]
+
+
+def contents(project):
+    return {path: file.content.decode() for path, file in project.files().items()}
+
+
+def refused(project, *arguments):
+    """Apply, and give back the last line of a refusal that left the tree as it was."""
+    before = project.files()
+    done = project.run("apply", *arguments)
+    assert (done.code, done.out) == (1, "")
+    assert project.files() == before
+    line = done.err.splitlines()[-1]
+    assert line.startswith("error: ")
+    return line.removeprefix("error: ")
+
+
+def test_a_folder_in_place(project):
+    before = project.files()
+    done = project.run("apply", "tree")
+    assert (done.code, done.out, done.err) == (0, "", "tree: 4 files written\n")
+    after = project.files()
+    assert contents(project) == {**project.base, **project.carried["top"]}
+    for path in project.base.keys() - project.carried["top"].keys():
+        assert after[path] == before[path]
+    assert {path for path, file in after.items() if file.mode & 0o111} == {"megatron/core/names.py"}
+
+    again = project.run("apply", "tree")
+    assert (again.code, again.err) == (
+        0,
+        "tree: the series is applied already; nothing was changed\n",
+    )
+    assert project.files() == after
+
+
+def test_a_series_that_went_on_is_applied_on_top(project):
+    """A tree that holds a part of the series gets the rest."""
+    edits = "megatron/core/sizes.edits.yml"
+    whole = (project.root / edits).read_text()
+    project.write({edits: "".join(whole.splitlines(keepends=True)[:2])})
+    assert project.run("apply", "tree").code == 0
+    assert contents(project)["megatron/core/sizes.py"] == "def own_size():\n    return 8\n"
+    project.write({edits: whole})
+    assert project.run("apply", "tree").code == 0
+    assert contents(project) == {**project.base, **project.carried["top"]}
+
+
+def test_all_edits_or_none(project):
+    project.write({LOOP: "def train():\n    return other(1)\n"}, project.tree)
+    line = refused(project, "tree")
+    assert line.startswith(f"tree: nothing was applied; {LOOP}: 1 of its edits do not land: ")
+    assert "found 0, wanted 1" in line
+
+
+def test_every_file_that_does_not_match_is_named(project):
+    project.write({LOOP: "", "megatron/core/names.py": ""}, project.tree)
+    line = refused(project, "tree")
+    assert f"{LOOP}: 1 of its edits do not land" in line
+    assert "megatron/core/names.py: 3 of its edits do not land" in line
+
+
+def test_a_base_that_lacks_the_training_loop(project):
+    (project.tree / LOOP).unlink()
+    assert refused(project, "tree") == (
+        f"tree: nothing was applied; {LOOP}: no such file, "
+        "and megatron/training/loop.edits.yml has edits for it"
+    )
+    (project.tree / LOOP).parent.rmdir()
+    assert project.run("apply", "tree").code == 0
+    whole = {**project.base, **project.carried["top"]}
+    assert contents(project) == {path: text for path, text in whole.items() if path != LOOP}
+
+
+def test_the_place_of_a_new_file_is_taken(project):
+    new = project.tree / "megatron/core/sizes.py"
+    new.write_text("theirs = 1\n")
+    assert refused(project, "tree") == (
+        "tree: megatron/core/sizes.py is there already with other bytes; "
+        "SERIES.md:23 adds it as a new file"
+    )
+    new.unlink()
+    new.symlink_to("names.py")
+    taken = f"tree/{new.relative_to(project.tree)}: is no plain file, and the series adds one; "
+    assert refused(project, "tree") == taken + "remove it"
+    new.unlink()
+    (new / "below").mkdir(parents=True)
+    assert refused(project, "tree") == taken + "remove it"
+    (new / "below").rmdir()
+    new.rmdir()
+    (project.tree / "tools").write_text("a file\n")
+    assert refused(project, "tree").endswith("tools/process_groups: Not a directory")
+
+
+def test_a_file_that_is_no_python(project):
+    project.write({LOOP: "def train(:\n"}, project.tree)
+    assert refused(project, "tree").startswith(f"{LOOP}: ")
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("tree", "--output", "new"), ("--release", "0.19.2"), ("--output", "new")]
+)
+def test_a_wrong_use(project, arguments):
+    done = project.run("apply", *arguments)
+    assert done.code == 2
+    assert done.err.endswith("Error: say TREE, or --release VERSION with --output DIR\n")
+
+
+def test_a_folder_that_is_no_tree(project):
+    assert refused(project, "megatron/core") == (
+        "megatron/core: holds no megatron/; name the root of a Megatron tree"
+    )
+    assert refused(project, "none") == (
+        "none: holds no megatron/; name the root of a Megatron tree"
+    )
+
+
+# With a release and the series of this repository
+
+
+def written(folder):
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+
+
+def test_a_release_with_the_series_and_without(project):
+    series = ("--series", str(ROOT / "SERIES.md"))
+    done = project.run(*series, "export", "0.19.2", "--output", "a/plain")
+    assert (done.code, done.err.splitlines()[-1]) == (
+        0,
+        "a/plain: megatron-core 0.19.2, unmodified",
+    )
+    plain = read_wheel(fetch_release("0.19.2", default_cache()))
+    assert written(project.root / "a/plain") == plain
+
+    done = project.run(*series, "apply", "--release", "0.19.2", "--output", "a/with")
+    assert done.code == 0, done.err
+    made = written(project.root / "a/with")
+    changed = {path for path in made if made[path] != plain.get(path)}
+    assert plain.keys() - made.keys() == set()
+    assert done.err.splitlines()[-1] == (
+        f"a/with: megatron-core 0.19.2 with the series, {len(changed)} files changed or new"
+    )
+    assert {path for path in changed if path in plain} == {
+        "megatron/core/optimizer/__init__.py",
+        "megatron/core/optimizer/distrib_optimizer.py",
+        "megatron/core/transformer/fsdp_dtensor_checkpoint.py",
+        "megatron/training/checkpointing.py",
+    }
+    new = changed - plain.keys() - {"tools/process_groups/allowlist.txt"}
+    assert {path: made[path] for path in new} == {path: (ROOT / path).read_bytes() for path in new}
+    assert {folder.name for folder in (project.root / "a").iterdir()} == {"plain", "with"}
+
+    # In place, the same tree comes about.
+    done = project.run(*series, "apply", "a/plain")
+    assert done.code == 0, done.err
+    assert written(project.root / "a/plain") == made
+
+
+def test_an_output_that_exists(project):
+    for command in (("export", "0.19.2"), ("apply", "--release", "0.19.2")):
+        assert refused_output(project, *command) == (
+            "error: tree: exists already; name a folder that does not"
+        )
+
+
+def refused_output(project, *command):
+    before = project.files()
+    done = project.run(*command, "--output", "tree")
+    assert done.code == 1
+    assert project.files() == before
+    return done.err.splitlines()[-1]
+
+
+def test_an_output_that_an_edit_refuses_is_not_begun(project):
+    done = project.run("apply", "--release", "0.19.2", "--output", "new/tree")
+    assert done.code == 1
+    assert "error: megatron-core 0.19.2: nothing was applied; " in done.err
+    assert not (project.root / "new").exists()

@@ -1,0 +1,221 @@
+"""The branches of a series as they are built: the whole graph, every tree, every message."""
+
+import pytest
+
+BRANCHES = ("root", "left", "right", "top")
+EXECUTABLE = "megatron/core/names.py"
+
+
+@pytest.fixture
+def fork(project):
+    project.main = project.fork()
+    return project
+
+
+def build(fork, *arguments):
+    return fork.run("build", "--repo", "tree", *arguments)
+
+
+def refused(fork, *arguments):
+    """Build, and give back the last line of a refusal that moved nothing."""
+    before = fork.refs(), fork.files()
+    done = build(fork, *arguments)
+    assert (done.code, done.out) == (1, "")
+    assert fork.refs() == before[0]
+    assert {p: f for p, f in fork.files().items() if not p.startswith(".git/objects")} == {
+        p: f for p, f in before[1].items() if not p.startswith(".git/objects")
+    }
+    line = done.err.splitlines()[-1]
+    assert line.startswith("error: ")
+    return line.removeprefix("error: ")
+
+
+def whole(fork, branch):
+    """All files of a branch; names.py is executable in the base and stays so."""
+    files = {**fork.base, **fork.carried.get(branch, {})}
+    return {path + "*" * (path == EXECUTABLE): text for path, text in files.items()}
+
+
+def test_a_diamond(fork):
+    done = build(fork)
+    assert done.code == 0, done.err
+    heads = {branch: fork.git("rev-parse", "--short=12", branch) for branch in BRANCHES}
+    assert done.err == (
+        "Building root (#1)\n"
+        "Building left (#2)\n"
+        "Building right (#3)\n"
+        "Building top (#4)\n"
+        f"root: 2 commits, now at {heads['root']}\n"
+        f"left: 1 commits, now at {heads['left']}\n"
+        f"right: 2 commits, now at {heads['right']}\n"
+        f"top: 1 commits, now at {heads['top']}\n"
+    )
+    assert fork.graph(*BRANCHES) == (
+        "* Use both (top)\n"
+        "*   Merge what go right brings from #3\n"
+        "|\\\n"
+        "| * Train with it (right)\n"
+        "| * Double the size\n"
+        "* | Pass the size (left)\n"
+        "|/\n"
+        "* List the reads (root)\n"
+        "* Add sizes\n"
+        "* Start main (main)"
+    )
+    for branch in ("main", *BRANCHES):
+        assert fork.committed(branch) == whole(fork, branch)
+    assert fork.committed("top~1") == {
+        **whole(fork, "right"),
+        f"{EXECUTABLE}*": fork.carried["left"][EXECUTABLE],
+    }
+    assert fork.git("diff", "--name-only", "root~1", "root") == "tools/process_groups/allowlist.txt"
+    sign_off = "\n\nSigned-off-by: Ada Test <ada@example.org>"
+    assert fork.git("log", "-1", "--format=%B", "root~1").rstrip() == (
+        f"Add sizes\n\nThey are needed.{sign_off}"
+    )
+    assert fork.git("log", "-1", "--format=%B", "top~1").rstrip() == (
+        "Merge what go right brings from #3\n\n#4 builds on it. No file conflicted." + sign_off
+    )
+    assert fork.git("reflog", "show", "--format=%gs", "top") == "carry: build the series"
+    assert fork.git("status", "--porcelain") == ""
+
+
+def test_what_exists_is_left_as_it_is(fork):
+    assert build(fork).code == 0
+    before = fork.refs()
+    again = build(fork)
+    assert (again.code, again.err) == (0, "tree: every branch exists; nothing was changed\n")
+    fork.git("branch", "-D", "right", "top")
+    assert build(fork).code == 0
+    assert fork.refs() == before  # dates are fixed in tests, so the same commits come again
+
+
+def by_hand(fork, branch, files, subject="Change by hand"):
+    fork.git("switch", "--quiet", branch)
+    fork.write(files, fork.tree)
+    fork.git("add", "--all")
+    fork.git("commit", "--quiet", "-m", subject)
+    fork.git("switch", "--quiet", "main")
+
+
+def test_a_branch_is_built_on_what_people_made_of_its_dependency(fork):
+    assert build(fork).code == 0
+    fork.git("branch", "-D", "left", "right", "top")
+    by_hand(fork, "root", {"README": "by hand\n"})
+    fork.change("SERIES.md", "| `top` | #2, #3 |", "| `top` | #2 |")
+    assert build(fork).code == 0
+    assert fork.committed("left") == {**whole(fork, "left"), "README": "by hand\n"}
+
+
+@pytest.mark.parametrize("changed", ["root", "right"])
+def test_a_merge_never_drops_what_people_made_of_a_dependency(fork, changed):
+    assert build(fork).code == 0
+    fork.git("branch", "-D", "left", "top")
+    if changed == "root":
+        fork.git("branch", "-D", "right")
+    by_hand(fork, changed, {"README": "by hand\n"})
+    assert refused(fork) == (
+        f"branch {changed} holds other files than the series carries on {fork.main[:12]}, so it "
+        "cannot be merged into top unseen; make top by hand: merge what #4 depends on"
+    )
+
+
+def test_a_dependency_on_another_main(fork):
+    assert build(fork).code == 0
+    fork.git("branch", "-D", "left", "right", "top")
+    by_hand(fork, "main", {"README": "newer\n"})
+    newer = fork.git("rev-parse", "--short=12", "main")
+    assert refused(fork) == (
+        f"branch root does not contain {newer} of main; sync it first (merge_series sync), then "
+        "build left on it"
+    )
+    assert build(fork, "--main", fork.main).code == 0
+    assert fork.committed("top") == whole(fork, "top")
+
+
+def test_a_dependency_without_a_branch(fork):
+    fork.change("SERIES.md", "### Commits\n1. **Pass the size**", "")
+    fork.change("megatron/core/names.edits.yml", "pr: 2", "pr: 3")
+    assert refused(fork) == (
+        "SERIES.md:8: #4 depends on #2, whose branch left does not exist; fetch it first"
+    )
+
+
+def test_a_commit_that_would_change_nothing(fork):
+    by_hand(
+        fork,
+        "main",
+        {"megatron/training/loop.py": fork.carried["right"]["megatron/training/loop.py"]},
+    )
+    line = refused(fork)
+    assert line.startswith("SERIES.md:")
+    assert ": commit 2 of #3 changes nothing on " in line
+
+
+def test_an_edit_that_matches_twice_moves_nothing(fork):
+    path = "megatron/training/loop.py"
+    by_hand(fork, "main", {path: "def train():\n    step(0)\n    return step(1)\n"})
+    line = refused(fork)
+    assert f": nothing was applied; {path}: 1 of its edits do not land: " in line
+    assert "loop.edits.yml:3: " in line
+    assert "found 2, wanted 1" in line
+
+
+def test_a_new_file_that_the_base_has_already(fork):
+    by_hand(fork, "main", {"megatron/core/sizes.py": "theirs = 1\n"})
+    newer = fork.git("rev-parse", "main")
+    assert refused(fork) == (
+        f"{fork.tree}:{newer}: megatron/core/sizes.py is there already with other bytes; "
+        "SERIES.md:23 adds it as a new file"
+    )
+
+
+def test_a_new_file_that_is_missing_here(fork):
+    (fork.root / "megatron/core/sizes.py").unlink()
+    assert refused(fork) == (
+        "SERIES.md:23: the new file megatron/core/sizes.py cannot be read: No such file or "
+        f"directory; it should stand at {fork.root}/megatron/core/sizes.py"
+    )
+
+
+def test_a_read_that_the_change_itself_brings(fork):
+    listed = "1. **Use both**\n\n   Regenerates: `tools/process_groups/allowlist.txt`"
+    fork.change("SERIES.md", "1. **Use both**", listed)
+    fork.change("megatron/core/sizes.edits.yml", "joined = True", "joined = get_group_size()")
+    imported = (
+        "- pr: 4\n  commit: 1\n"
+        "  add-import: {from: megatron.core.parallel_state, names: [get_group_size]}\n"
+    )
+    with (fork.root / "megatron/core/sizes.edits.yml").open("a") as file:
+        file.write(imported)
+    assert refused(fork) == (
+        "top: the change itself reads the global process groups at "
+        "megatron/core/sizes.py:own_size: get_group_size; pass the collection there instead"
+    )
+
+
+def test_an_edit_of_a_commit_that_is_not_declared(fork):
+    fork.change("megatron/training/loop.edits.yml", "commit: 2", "commit: 3")
+    line = refused(fork)
+    assert "loop.edits.yml:3" in line
+    assert line.endswith("SERIES.md declares no commit 3 of #3; add it there or correct the edit")
+
+
+def test_another_generated_file(fork):
+    fork.change(
+        "SERIES.md", "Regenerates: `tools/process_groups/allowlist.txt`", "Regenerates: `uv.lock`"
+    )
+    assert "nothing here regenerates uv.lock" in refused(fork)
+
+
+def test_no_main_and_no_fork(fork):
+    assert refused(fork, "--main", "upstream/main") == (
+        "tree: no commit is named 'upstream/main'; import a release first (carry import) or name "
+        "main with --main"
+    )
+    done = fork.run("build")
+    assert (done.code, done.err) == (
+        1,
+        "error: build/fork: no such folder; name a repository with --repo\n",
+    )
+    assert not (fork.root / "build").exists()

@@ -1,0 +1,104 @@
+"""How often each edit matches: as a table for people, as JSON for programs."""
+
+import json
+
+LOOP = "megatron/training/loop.py"
+
+TABLE = """\
+ Edit                                   tree     old
+ megatron/core/names.py
+   #2.1 offset: at-start                 1/1     1/1
+   #2.1 label: add-args to offset        1/1     1/1
+   #2.1 add-import megatron.core.sizes   1/1     1/1
+   #4.1 label: before-return             1/1     1/1
+ megatron/core/sizes.py
+   #3.1 own_size: replace-return         1/1     1/1
+   #4.1 own_size: at-start               1/1     1/1
+ megatron/training/loop.py
+   #3.2 train: add-args to step          1/1  absent
+"""
+
+
+def lines(text):
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def test_a_table_of_two_trees(project):
+    old = project.root / "old"
+    project.write({path: text for path, text in project.base.items() if path != LOOP}, old)
+    done = project.run("check", "tree", "old")
+    assert (done.code, done.out) == (0, "")
+    assert lines(done.err) == [*lines(TABLE), "7 edits on 2 trees; 0 do not match."]
+    assert project.run("apply", "tree").code == 0
+    again = project.run("check", "tree")
+    assert again.code == 0
+    assert again.err.count("already applied") == 7
+
+
+def test_an_edit_that_does_not_match(project):
+    project.write({LOOP: "def train():\n    step(0)\n    return step(1)\n"}, project.tree)
+    done = project.run("check", "tree")
+    assert done.code == 4
+    (row,) = [line for line in lines(done.err) if line.startswith("   #3.2")]
+    assert row.split() == ["#3.2", "train:", "add-args", "to", "step", "2/1"]
+    *_, fault, summary = lines(done.err)
+    assert fault == f"tree: {LOOP}: #3.2 train: add-args to step: at lines 2, 3"
+    assert summary == "7 edits on 1 trees; 1 do not match."
+
+
+def test_json(project):
+    project.write({LOOP: "def train():\n    return stop(1)\n"}, project.tree)
+    done = project.run("check", "--json", "tree")
+    assert (done.code, done.err) == (4, "")
+    data = json.loads(done.out)
+    assert list(data) == ["tree"]
+    *good, bad = data["tree"]
+    assert {(report["state"], report["found"], report["wanted"]) for report in good} == {
+        ("applies", 1, 1)
+    }
+    detail = bad.pop("detail")
+    assert bad == {
+        "path": LOOP,
+        "edit": "#3.2 train: add-args to step",
+        "state": "mismatch",
+        "found": 0,
+        "wanted": 1,
+    }
+    assert "stop" in detail  # the nearest candidate
+
+
+def test_a_file_that_is_missing_though_its_folder_is_there(project):
+    (project.tree / LOOP).rename(project.tree / "megatron/training/other.py")
+    done = project.run("check", "tree")
+    assert done.code == 4
+    assert lines(done.err)[-2:] == [
+        f"tree: {LOOP}: #3.2 train: add-args to step: tree has no {LOOP}",
+        "7 edits on 1 trees; 1 do not match.",
+    ]
+
+
+def test_what_cannot_be_checked_is_told_in_one_line(project):
+    done = project.run("check", "9.9.9")
+    assert done.code == 1
+    assert done.err.startswith("error: megatron-core 9.9.9: not a recorded release (recorded: ")
+    assert len(lines(done.err)) == 1
+    done = project.run("check", "none")
+    assert done.err.startswith("error: 'none': no base; ")
+    assert project.run("check").code == 2
+
+
+def test_a_series_that_cannot_be_read(project):
+    series = project.root / "SERIES.md"
+    series.write_bytes(b"# \xff\n")
+    done = project.run("check", "tree")
+    assert done.code == 1
+    assert done.err.startswith("error: SERIES.md")
+    assert len(lines(done.err)) == 1
+    series.unlink()
+    series.mkdir()
+    done = project.run("check", "tree")
+    assert done.code == 1
+    assert done.err.startswith("error: SERIES.md")
+    assert len(lines(done.err)) == 1
+    done = project.run("--series", "none.md", "check", "tree")
+    assert (done.code, done.err.startswith("error: none.md: no such file")) == (1, True)
