@@ -1,6 +1,4 @@
-"""The project's tasks: ``nox -s sync``, ``nox -s tests``, ``nox -s lint``."""
-
-import shutil
+"""The project's tasks: ``nox -s sync``, ``nox -s tests``, ``nox -s gpu_tests``, ``nox -s lint``."""
 
 import nox
 
@@ -14,6 +12,7 @@ PYTHON = "3.12"  # megatron-core 0.17 and later require it
 # The series is carried on the first of these; main then moves through the others.
 RELEASES = ("0.17.1", "0.18.2", "0.19.0", "0.19.2")
 
+TREES = "build/trees"
 
 # What lands in Megatron-LM, in its own style.
 UPSTREAM_STYLE = ("megatron", "tests/unit_tests")
@@ -38,19 +37,45 @@ def tests(session: nox.Session) -> None:
     session.install("--quiet", "--editable", ".[test,change]")
     session.run("pytest", *session.posargs)
     if not session.posargs:
-        unmodified, fork = make_trees(session)
-        session.run(
-            "python", "-m", "proof", "--unmodified", unmodified, "--fork", fork, "tests/unit_tests"
-        )
+        prove(session, "fake", "gloo-2", "gloo-4")
 
 
-def make_trees(session: nox.Session) -> tuple[str, str]:
+@nox.session(python=PYTHON)
+def gpu_tests(session: nox.Session) -> None:
+    """Run the tests of the change on every visible GPU; ``--no-venv`` uses the Python there is.
+
+    Where no package registry can be reached, that Python needs PyTorch, pytest, rich, einops and
+    packaging, and ``build/trees`` has to come from where ``nox -s trees`` could make it.
+    """
+    session.run("python3", "tools/proof/gpus.py", log=False)
+    if session.venv_backend != "none":
+        session.install("--quiet", "--editable", ".[test,change]")
+    prove(session, "gpus")
+
+
+@nox.session(python=PYTHON)
+def trees(session: nox.Session) -> None:
     """Write the newest release to ``build/trees``, unmodified and with the series."""
-    shutil.rmtree("build/trees", ignore_errors=True)
-    unmodified, fork = "build/trees/unmodified", "build/trees/fork"
-    session.run("carry", "export", RELEASES[-1], "--output", unmodified)
-    session.run("carry", "apply", "--release", RELEASES[-1], "--output", fork)
-    return unmodified, fork
+    session.install("--quiet", "--editable", ".")
+    make_trees(session)
+
+
+def prove(session: nox.Session, *platforms: str) -> None:
+    """Run the tests of the change on both trees, side by side."""
+    make_trees(session)
+    session.run(
+        "python3",
+        "tools/proof",
+        *(f"--platform={platform}" for platform in platforms),
+        f"--unmodified={TREES}/unmodified",
+        f"--fork={TREES}/fork",
+        "tests/unit_tests",
+    )
+
+
+def make_trees(session: nox.Session) -> None:
+    """Make the trees, or keep those that were made from this checkout."""
+    session.run("python3", "tools/proof/trees.py", RELEASES[-1], TREES)
 
 
 @nox.session(python=PYTHON)

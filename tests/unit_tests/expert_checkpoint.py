@@ -72,7 +72,7 @@ BATCH = 16
 
 # A rank that waits for another one in a group of the model fails after the first time; until the
 # second is over, the ranks tell each other about it.
-GROUP_TIMEOUT, JOB_TIMEOUT = timedelta(seconds=20), timedelta(seconds=60)
+GROUP_TIMEOUT, JOB_TIMEOUT = timedelta(seconds=30), timedelta(seconds=60)
 
 
 def on_real_ranks(body: Callable[[], Answer], layouts: Layouts) -> dict[int, Answer]:

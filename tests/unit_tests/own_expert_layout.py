@@ -13,6 +13,7 @@ forms groups but moves no data.
 """
 
 import contextlib
+import gc
 import os
 import re
 import traceback
@@ -107,6 +108,8 @@ def _destroy_groups() -> None:
     for group in list(dist.distributed_c10d._world.pg_map):
         if group is not dist.group.WORLD:
             dist.destroy_process_group(group)
+    # Models and their hooks refer to each other, and to the groups.
+    gc.collect()
 
 
 @contextlib.contextmanager

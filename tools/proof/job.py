@@ -15,6 +15,7 @@ from proof.results import has_ended, read_records
 _POLL_S = 0.1
 _GRACE_S = 10  # for the ranks to write their stacks, and for torchrun to see them end
 _LINES = 30
+_ON_THE_WAY = re.compile(r"[/\\](_pytest|pluggy)[/\\]|[/\\]proof[/\\]inside\.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +140,6 @@ def _text(path: Path) -> str:
 
 
 def _stack(records: Path, rank: int) -> str:
-    """The stacks of a rank, without pytest's own calls."""
-    text = _text(records / f"{rank}.stack")
-    lines = [
-        line for line in text.splitlines() if "/_pytest/" not in line and "/pluggy/" not in line
-    ]
-    return "\n".join(lines[:_LINES])
+    """The stacks of a rank, without the calls of pytest and those that lead to it."""
+    lines = _text(records / f"{rank}.stack").splitlines()
+    return "\n".join([line for line in lines if not _ON_THE_WAY.search(line)][:_LINES])

@@ -141,12 +141,12 @@ def test_a_hang_fails_and_the_other_platforms_run(repository, call):
         "tests/unit_tests/test_a.py::test_loops: hung on the unmodified tree\n"
         "  still running after 2 s; it was at\n"
         "  Current thread\n"
-        f'    File "{path}", line 9 in test_loops\n'
+        f'    File "{path}", line 10 in test_loops\n'
         "\n"
         "tests/unit_tests/test_a.py::test_loops: must pass on the fork: hung\n"
         "  still running after 2 s; it was at\n"
         "  Current thread\n"
-        f'    File "{path}", line 9 in test_loops\n'
+        f'    File "{path}", line 10 in test_loops\n'
         "\n"
         "tests/unit_tests/test_a.py::test_last: must pass on the fork: not run\n"
         "\n"

@@ -111,8 +111,10 @@ def test_a_job_that_breaks_off_before_the_tests():
         RunResult(
             {},
             faults=(
-                "the run did not come to its end: the process ended with exit status 1\n"
-                "it left no stack\nno torch",
+                (
+                    "the run did not come to its end: the process ended with exit status 1\n"
+                    "it left no stack\nno torch"
+                ),
             ),
         ),
         broken=None,
