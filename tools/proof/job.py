@@ -15,7 +15,8 @@ from proof.results import has_ended, read_records
 _POLL_S = 0.1
 _GRACE_S = 10  # for the ranks to write their stacks, and for torchrun to see them end
 _LINES = 30
-_ON_THE_WAY = re.compile(r"[/\\](_pytest|pluggy)[/\\]|[/\\]proof[/\\]inside\.py")
+_NO_PYTHON = re.compile(r"^.+\n  <no Python frame>\n+", re.MULTILINE)
+_CALLERS = re.compile(r"[/\\](_pytest|pluggy)[/\\]|[/\\]proof[/\\]inside\.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,14 @@ class Limits:
     """Times after which a run is ended.
 
     Attributes:
-        test_s: Time a rank has for one test, in seconds. More than the 90 s after which a
-            collective of the tests gives up by itself and says why.
+        test_s: Time a rank has for one test, in seconds. More than a collective of the
+            tests waits before it gives up by itself and says why.
+        exit_s: Time the ranks have to end after their last test, in seconds.
         run_s: Time the whole run has, with all that comes before the first test, in seconds.
     """
 
     test_s: float = 150
+    exit_s: float = 60
     run_s: float = 900
 
 
@@ -107,11 +110,13 @@ def _watch(
             text = _text(path)
             if text != written[path]:
                 written[path], changed[path] = text, now
-        begun = [path for path in paths if written[path]]
-        # A rank that is done waits for the others. When all are, the job has to end as well.
-        busy = [path for path in begun if not has_ended(written[path])] or begun
-        if now - min((changed[path] for path in busy), default=now) > limits.test_s:
+        # What comes before the first record, and a rank that waits for others to end, has run_s.
+        busy = [changed[path] for path, text in written.items() if text and not has_ended(text)]
+        if now - min(busy, default=now) > limits.test_s:
             return Ending(f"still running after {limits.test_s:g} s", hung=True)
+        done = all(has_ended(text) for text in written.values())
+        if done and now - max(changed.values()) > limits.exit_s:
+            return Ending(f"still there {limits.exit_s:g} s after the last test", hung=True)
         if now - start > limits.run_s:
             return Ending(f"the run was ended after {limits.run_s:g} s", hung=True)
 
@@ -140,6 +145,6 @@ def _text(path: Path) -> str:
 
 
 def _stack(records: Path, rank: int) -> str:
-    """The stacks of a rank, without the calls of pytest and those that lead to it."""
-    lines = _text(records / f"{rank}.stack").splitlines()
-    return "\n".join([line for line in lines if not _ON_THE_WAY.search(line)][:_LINES])
+    """The stacks of a rank, without threads of C++ and without the calls that lead to the test."""
+    text = _NO_PYTHON.sub("", _text(records / f"{rank}.stack"))
+    return "\n".join([line for line in text.splitlines() if not _CALLERS.search(line)][:_LINES])

@@ -63,13 +63,15 @@ def _table(verdict: Verdict) -> Table:
             Text(f"  {name}"),
             _cell(row.unmodified.outcome),
             _cell(row.fork.outcome),
-            Text(row.problem, style="bold red") if row.problem else Text(_note(row), style="dim"),
+            _note(row),
         )
     return table
 
 
-def _note(row: Row) -> str:
-    return "control" if row.control else ""
+def _note(row: Row) -> Text:
+    if row.problem:
+        return Text("wrong", style="bold red")
+    return Text("control" if row.control else "", style="dim")
 
 
 def _cell(outcome: Outcome) -> Text:

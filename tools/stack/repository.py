@@ -123,11 +123,8 @@ class Repository:
         except git.InvalidGitRepositoryError as error:
             raise Refusal(f"{path}: not a git repository; name one with --repo") from error
         repository = cls(repo, objects)
-        # What git itself does not open, such as another user's repository, is told by git, once. In
-        # one that is broken git would go on with a repository further up.
-        opened = repository.run("rev-parse", "--absolute-git-dir").text
-        if not os.path.samefile(opened, repo.git_dir):  # noqa: PTH121 - both may be strings
-            raise Refusal(f"{path}: not a git repository; name one with --repo")
+        # What git itself does not open, such as another user's repository, is told by git, once.
+        repository.run("rev-parse", "--git-dir")
         return repository
 
     @classmethod

@@ -182,7 +182,7 @@ def test_a_process_that_does_not_end(run):
 
         def test_passes(): atexit.register(time.sleep, 60)
         """,
-        limits=Limits(test_s=1),
+        limits=Limits(exit_s=1),
     )
     assert result.tests == {f"{ID}test_passes": Result(Outcome.PASSED)}
     (fault,) = result.faults

@@ -96,6 +96,7 @@ def test_a_reader_that_has_gone_is_no_fault(size):
         done = subprocess.run(
             [sys.executable, "-c", TOOL, "fail", f"print_json('x' * {size})"],
             check=False, stdout=stream, stderr=subprocess.PIPE, text=True,
+            env=environ(PYTHONUNBUFFERED=""),  # so that a little is written at the end
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "")
 
