@@ -96,7 +96,7 @@ def on_real_ranks(body: Callable[[], Answer], layouts: Layouts) -> dict[int, Ans
         default = mock.Mock(return_value=GROUP_TIMEOUT)
         with (
             mock.patch.object(dist.distributed_c10d, '_get_default_timeout', default),
-            contextlib.nullcontext() if gpus else _without_gpu(),
+            contextlib.nullcontext() if gpus else without_gpu(),
         ):
             try:
                 return body()
@@ -457,7 +457,7 @@ class _OnCPU(TorchFunctionMode):
 
 
 @contextlib.contextmanager
-def _without_gpu() -> Iterator[None]:
+def without_gpu() -> Iterator[None]:
     """Lets Megatron-FSDP train on the CPU; without a GPU it is written for none."""
     from_group = DeviceMesh.from_group
 

@@ -10,12 +10,16 @@
     ``*_rank``, ``*_size``) was ``None`` or false. The same forms count: a branch,
     ``group or f()``, ``group if group is not None else f()``, and an early exit for callers that
     gave one.
+``warned``
+    A fallback that says so: a statement that calls ``warn_process_group_fallback`` of
+    ``process_group_fallback.py`` comes before it on every way there, in its own block or in one
+    around it. A call to ``resolve_process_groups`` of that module is always one.
 ``accessor``, ``shim``
     Everything else.
 
-A read under both kinds of test is guarded. A test may stand in a local variable that is assigned
-once. An ``assert``, or a branch that only raises, is no test in this sense: it demands the grid
-instead of doing without it. A test of anything but a parameter (``self.group is None``,
+A read under a grid test is guarded, whatever else holds. A test may stand in a local variable that
+is assigned once. An ``assert``, or a branch that only raises, is no test in this sense: it demands
+the grid instead of doing without it. A test of anything but a parameter (``self.group is None``,
 ``config.pg_collection is None``, ``hasattr(pg_collection, "tp")``) says nothing about what the
 caller gave.
 """
@@ -25,11 +29,12 @@ import re
 
 from process_groups.bindings import Value
 from process_groups.conditions import NO_FACTS, Facts, after, implied
-from process_groups.meaning import Meanings
+from process_groups.meaning import RESOLVE, SHIM, Meanings
 from process_groups.scope import Scope
 
 _GUARDED = "guarded"
 _FALLBACK = "fallback"
+_WARNED = "warned"
 _GROUP_NAME = re.compile(r".*group.*|pg|.*pg_collection.*|.*_rank|.*_size")
 
 
@@ -44,16 +49,28 @@ class Kinds:
         self._meanings = meanings
         self._asked: list[str] = []
 
-    def kind(self, unconditional: str, facts: Facts) -> str:
-        """Return the kind of a read under ``facts``: the mildest of them, or what it is without."""
-        return next((kind for kind in (_GUARDED, _FALLBACK) if kind in facts), unconditional)
+    def kind(self, function: str, facts: Facts) -> str:
+        """Return the kind of a read of ``function`` (see ``Read.function``) under ``facts``."""
+        if _GUARDED in facts:
+            return _GUARDED
+        if function == RESOLVE or {_FALLBACK, _WARNED} <= facts:
+            return _WARNED
+        if _FALLBACK in facts:
+            return _FALLBACK
+        return "shim" if function.endswith(SHIM) else "accessor"
 
     def implied(self, test: ast.expr, scope: Scope, *, truth: bool) -> Facts:
         """Return the facts that hold once ``test`` has come out as ``truth``."""
         return implied(test, _AtomHere(self, scope), truth=truth)
 
     def after(self, statement: ast.stmt, scope: Scope) -> Facts:
-        """Return the facts that hold behind ``statement``, where one branch of it leaves."""
+        """Return the facts that hold behind ``statement``.
+
+        One branch of it leaves, or it is a warning.
+        """
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            warns = self._meanings.is_warning(statement.value.func, scope)
+            return frozenset({_WARNED}) if warns else NO_FACTS
         return after(statement, _AtomHere(self, scope))
 
     def atom(self, test: ast.expr, scope: Scope, *, truth: bool) -> Facts:

@@ -5,12 +5,17 @@ from collections.abc import Iterator
 
 from process_groups.bindings import Binding, Function, Import, Other, Value
 from process_groups.grid import MODULE, Grid
-from process_groups.modules import Resolver, dotted
+from process_groups.modules import Resolver, dotted, module_name
 from process_groups.scope import Scope
 
 SHIM = "use_mpu_process_groups"
 _SHIM_FUNCTION = f"ProcessGroupCollection.{SHIM}"
 SHIM_TARGET = f"megatron.core.process_groups_config.{_SHIM_FUNCTION}"
+
+FALLBACK_PATH = "megatron/core/process_group_fallback.py"
+RESOLVE = "resolve_process_groups"
+RESOLVE_TARGET = f"{module_name(FALLBACK_PATH)}.{RESOLVE}"
+_WARNING = f"{module_name(FALLBACK_PATH)}.warn_process_group_fallback"
 
 
 class Meanings:
@@ -40,6 +45,8 @@ class Meanings:
                 return MODULE.rpartition(".")[2]
             if meaning == SHIM_TARGET:
                 return _SHIM_FUNCTION
+            if meaning == RESOLVE_TARGET:
+                return RESOLVE
             module, _, name = meaning.rpartition(".")
             if module == MODULE and name in self._grid.accessors | self._grid.state:
                 return name
@@ -51,6 +58,10 @@ class Meanings:
         """Tell whether an expression can only mean a grid test."""
         meanings = self.of(node, scope)
         return bool(meanings) and meanings <= {f"{MODULE}.{name}" for name in self._grid.tests}
+
+    def is_warning(self, node: ast.expr, scope: Scope) -> bool:
+        """Tell whether an expression can only mean the function that warns of a fallback."""
+        return self.of(node, scope) == {_WARNING}
 
     def _follow(self, chain: str, scope: Scope, active: frozenset[str]) -> frozenset[str]:
         root, _, rest = chain.partition(".")

@@ -1,9 +1,9 @@
 """The ratchet: what a tree may read, given what it was allowed before.
 
-Reads are compared as multisets. For one place (path, scope, function) three numbers count: the
-reads of the worst kinds, those of the worst kinds and fallbacks, and all of them. A change that
-raises none of the three is no new read, so a read may become milder (accessor or shim, then
-fallback, then guarded) without asking; one that raises any of them is refused.
+Reads are compared as multisets. For one place (path, scope, function) four numbers count: the
+reads of the worst kinds, these and the fallbacks, these and the warned ones, and all. A change that
+raises none of the four is no new read, so a read may become milder (accessor or shim, then
+fallback, then warned, then guarded) without asking; one that raises any of them is refused.
 """
 
 from collections import Counter

@@ -18,7 +18,7 @@ from process_groups.bindings import Comprehension, Definition, outside_of
 from process_groups.conditions import NO_FACTS, Facts
 from process_groups.grid import MODULE
 from process_groups.kinds import Kinds
-from process_groups.meaning import SHIM, Meanings
+from process_groups.meaning import Meanings
 from process_groups.modules import dotted
 from process_groups.reads import Read
 from process_groups.scope import Scope
@@ -162,7 +162,7 @@ class Reader:
         if last in self._words and isinstance(node.ctx, ast.Load):
             function = self._meanings.read_by(node, scope)
         if function is not None:
-            kind = self._kinds.kind("shim" if function.endswith(SHIM) else "accessor", facts)
+            kind = self._kinds.kind(function, facts)
             self._found[Read(self._path, scope.key or "<module>", function, kind)] += 1
         elif isinstance(node, ast.Attribute) and MODULE not in self._meanings.of(node.value, scope):
             self._expression(node.value, scope, facts)

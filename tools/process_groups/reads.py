@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 # How hard a read of each kind stands in the way of a second grid, worst first. A shim is as bad as
 # an accessor: it reads every group at once. A fallback is passed by a caller that hands its groups
-# in, and a guarded read does not happen where the global grid was never built.
-SEVERITY = {"accessor": 0, "shim": 0, "fallback": 1, "guarded": 2}
-LEVELS = 3
+# in, a warned one says so where a caller does not, and a guarded read does not happen where the
+# global grid was never built.
+SEVERITY = {"accessor": 0, "shim": 0, "fallback": 1, "warned": 2, "guarded": 3}
+LEVELS = 4
 
 
 class Read(NamedTuple):
@@ -17,8 +18,9 @@ class Read(NamedTuple):
         scope: Dotted names of the enclosing definitions, ``<module>`` outside all of them. The
             second definition of one name in one scope is ``name#2``.
         function: The ``parallel_state`` function or variable that is read, ``parallel_state`` for
-            the module handed on as a value, or ``ProcessGroupCollection.use_mpu_process_groups``.
-        kind: ``accessor``, ``shim``, ``fallback`` or ``guarded``.
+            the module handed on as a value, ``ProcessGroupCollection.use_mpu_process_groups``, or
+            ``resolve_process_groups``.
+        kind: ``accessor``, ``shim``, ``fallback``, ``warned`` or ``guarded``.
     """
 
     path: str

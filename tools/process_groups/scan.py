@@ -20,7 +20,14 @@ from process_groups.bindings import Names, statements_of
 from process_groups.errors import ScanError
 from process_groups.grid import MODULE, Grid, derive
 from process_groups.grid import PATH as GRID_PATH
-from process_groups.meaning import SHIM, SHIM_TARGET, Meanings
+from process_groups.meaning import (
+    FALLBACK_PATH,
+    RESOLVE,
+    RESOLVE_TARGET,
+    SHIM,
+    SHIM_TARGET,
+    Meanings,
+)
 from process_groups.modules import (
     ROOT,
     Exports,
@@ -37,7 +44,7 @@ from process_groups.scope import Scope
 __all__ = ["ScanCache", "ScanError", "scan_directory", "scan_tree"]
 
 # They define what the others read.
-_OUTSIDE = frozenset({GRID_PATH, "megatron/core/process_groups_config.py"})
+_OUTSIDE = frozenset({GRID_PATH, FALLBACK_PATH, "megatron/core/process_groups_config.py"})
 
 _MODULE_WORD = MODULE.rpartition(".")[2]
 # Any byte above ASCII may belong to a name.
@@ -150,7 +157,7 @@ class _Scan:
         if blob not in cache.grids:
             cache.grids[blob] = derive(self._parse(GRID_PATH)[1])
         self._grid = cache.grids[blob]
-        self._functions = self._grid.accessors | self._grid.state | {SHIM}
+        self._functions = self._grid.accessors | self._grid.state | {SHIM, RESOLVE}
 
     def run(self) -> Counter[Read]:
         words, paths = self._words()
@@ -206,7 +213,9 @@ class _Scan:
                 break
             local = more
         ends = {f"{MODULE}.{name}" for name in self._grid.accessors | self._grid.state}
-        resolver = Resolver(self._blobs, self._exports, frozenset(ends | {SHIM_TARGET}))
+        resolver = Resolver(
+            self._blobs, self._exports, frozenset(ends | {SHIM_TARGET, RESOLVE_TARGET})
+        )
         reads = Reader(
             path,
             scope=Scope(

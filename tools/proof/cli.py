@@ -54,7 +54,6 @@ def prove(arguments: Sequence[str], people: Console, limits: Limits) -> ExitCode
             the tests.
     """
     options = _parser().parse_args(arguments)
-    root = Path.cwd()
     trees = {"unmodified": options.unmodified.resolve(), "fork": options.fork.resolve()}
     for tree in (options.unmodified, options.fork):
         if not (tree / "megatron" / "core" / "__init__.py").is_file():
@@ -62,8 +61,7 @@ def prove(arguments: Sequence[str], people: Console, limits: Limits) -> ExitCode
     for path in options.tests:
         if not path.exists():
             raise Refusal(f"{path}: no such test file or folder")
-        if not path.resolve().is_relative_to(root):
-            raise Refusal(f"{path}: not in {root}; run this in the root of the repository")
+    root = _root_of(options.tests, trees["fork"])
     controls = load_controls(_CONTROLS)
     reports = []
     for platform in [parse_platform(text) for text in options.platform or ["fake"]]:
@@ -79,6 +77,18 @@ def prove(arguments: Sequence[str], people: Console, limits: Limits) -> ExitCode
         reports.append(Report(platform, verdict, (seconds[0], seconds[1])))
         print_report(people, reports[-1])
     return ExitCode.DONE if print_summary(people, reports) else ExitCode.FOUND
+
+
+def _root_of(tests: Sequence[Path], fork: Path) -> Path:
+    """The folder that ids of tests are relative to: the fork that carries them, or this one."""
+    for root in (fork, Path.cwd()):
+        outside = [path for path in tests if not path.resolve().is_relative_to(root)]
+        if not outside:
+            return root
+    raise Refusal(
+        f"{outside[0]}: not in {root}; run this in the root of the repository, or name tests "
+        "that the fork carries"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -107,6 +117,11 @@ def _parser() -> argparse.ArgumentParser:
         "--fork", type=Path, required=True, metavar="TREE", help="holds megatron/, with the change"
     )
     parser.add_argument(
-        "tests", type=Path, nargs="+", metavar="TESTS", help="test files or folders"
+        "tests",
+        type=Path,
+        nargs="+",
+        metavar="TESTS",
+        help="test files or folders of this repository, or all of the fork, which holds them with "
+        "the edits of later PRs",
     )
     return parser

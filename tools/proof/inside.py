@@ -1,8 +1,8 @@
 """Runs pytest in one tree; started by ``launch.py`` as a script, in every process of a job.
 
 Needs the standard library and pytest alone, so that it also runs where the tools are not installed.
-The test files are those of this repository; `megatron` is the tree's. This repository's own
-`megatron` folder holds edits and must not be found.
+The test files are those below a root, which need not be the tree; `megatron` is the tree's. The
+repository's own `megatron` folder holds edits and must not be found.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def strays(tree: Path) -> list[str]:
 
 
 def place_tests(root: Path) -> None:
-    """Makes `tests.unit_tests` this repository's, whatever package of that name the tree holds."""
+    """Makes `tests.unit_tests` the root's, whatever package of that name the tree holds."""
     for name in ("tests", "tests.unit_tests"):
         module = types.ModuleType(name)
         module.__path__ = [str(root.joinpath(*name.split(".")))]

@@ -1,4 +1,4 @@
-"""Runs the tests of this repository in another tree, on one platform."""
+"""Runs the tests of the change in another tree, on one platform."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ def run_tests(
     that file. The files after it run in a job of their own.
 
     Args:
-        root: The root of this repository; test ids are relative to it.
+        root: The folder that holds the folder ``tests``; test ids are relative to it.
         tree: The folder that holds `megatron`.
         tests: Test files or folders.
         platform: Where to run them.

@@ -48,7 +48,7 @@ def test_list(tree: Tree, said: Said) -> None:
         (
             "megatron/core/a.py:f: tp_rank (accessor) x2\n"
             "megatron/core/b.py:f: tp_rank (fallback)\n"
-            "3 reads (2 accessor, 0 shim, 1 fallback, 0 guarded)\n"
+            "3 reads (2 accessor, 0 shim, 1 fallback, 0 warned, 0 guarded)\n"
         ),
         "",
     )
@@ -67,7 +67,7 @@ def test_list_as_json(tree: Tree, said: Said) -> None:
                 "count": 2,
             }
         ],
-        "kinds": {"accessor": 2, "shim": 0, "fallback": 0, "guarded": 0},
+        "kinds": {"accessor": 2, "shim": 0, "fallback": 0, "warned": 0, "guarded": 0},
     }
 
 
@@ -83,7 +83,7 @@ def test_the_first_list_is_asked_for(tree: Tree, said: Said) -> None:
     assert not listed.exists()
     assert said("refresh", "--init", root) == (
         0,
-        f"{listed}: 1 read (1 accessor, 0 shim, 0 fallback, 0 guarded)\n",
+        f"{listed}: 1 read (1 accessor, 0 shim, 0 fallback, 0 warned, 0 guarded)\n",
         "",
     )
     assert parse(listed.read_text()) == scan_directory(root)
@@ -94,7 +94,7 @@ def test_the_first_list_is_asked_for(tree: Tree, said: Said) -> None:
     )
     assert said("check", root) == (
         0,
-        "the list is true: 1 read (1 accessor, 0 shim, 0 fallback, 0 guarded)\n",
+        "the list is true: 1 read (1 accessor, 0 shim, 0 fallback, 0 warned, 0 guarded)\n",
         "",
     )
 
@@ -142,7 +142,8 @@ def test_refresh_drops_what_has_gone(listed: Path, said: Said) -> None:
         (
             "dropped:  megatron/core/a.py:f: tp_rank (accessor)\n"
             "dropped:  megatron/core/b.py:f: tp_rank (accessor)\n"
-            f"{listed / ALLOWLIST_PATH}: 1 read (1 accessor, 0 shim, 0 fallback, 0 guarded)\n"
+            f"{listed / ALLOWLIST_PATH}: "
+            "1 read (1 accessor, 0 shim, 0 fallback, 0 warned, 0 guarded)\n"
         ),
         "",
     )
@@ -163,7 +164,8 @@ def test_refresh_takes_a_milder_read(listed: Path, said: Said) -> None:
         (
             "taken in: megatron/core/a.py:f: tp_rank (fallback)\n"
             "dropped:  megatron/core/a.py:f: tp_rank (accessor)\n"
-            f"{listed / ALLOWLIST_PATH}: 3 reads (2 accessor, 0 shim, 1 fallback, 0 guarded)\n"
+            f"{listed / ALLOWLIST_PATH}: "
+            "3 reads (2 accessor, 0 shim, 1 fallback, 0 warned, 0 guarded)\n"
         ),
     )
 
@@ -333,7 +335,7 @@ def test_the_folder_runs_alone_in_the_fork(fork: Path, python: str) -> None:
         )
         return done.returncode, done.stderr
 
-    one = "1 read (1 accessor, 0 shim, 0 fallback, 0 guarded)\n"
+    one = "1 read (1 accessor, 0 shim, 0 fallback, 0 warned, 0 guarded)\n"
     script = "tools/process_groups/refresh_allowlist.py"
     assert command(script, "--init") == (0, f"{ALLOWLIST_PATH}: {one}")
     assert command("tools/process_groups", "check") == (0, f"the list is true: {one}")

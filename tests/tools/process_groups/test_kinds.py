@@ -7,7 +7,12 @@ import pytest
 
 ReadsIn = Callable[[dict[str, str]], list[str]]
 
-IMPORTS = "from megatron.core import parallel_state as ps\n"
+IMPORTS = (
+    "from megatron.core import parallel_state as ps\n"
+    "from megatron.core.process_group_fallback import (\n"
+    "    resolve_process_groups, warn_process_group_fallback as warn\n"
+    ")\n"
+)
 
 # A function body, and the kind of the one read in it.
 KINDS = {
@@ -77,7 +82,59 @@ KINDS = {
         "fallback",
     ),
     "variable of a parameter": ("own = tp_group is None\nif own:\n    ps.tp_rank()", "fallback"),
-    # Neither.
+    # Warned: a fallback behind a warning on every way there.
+    "warning before it": ("if pg is None:\n    warn()\n    ps.tp_rank()", "warned"),
+    "warning before the test": ("warn()\nif pg is None:\n    ps.tp_rank()", "warned"),
+    "warning behind an exit": ("if pg:\n    return\nwarn()\nps.tp_rank()", "warned"),
+    "warning around a loop": (
+        "if pg is None:\n    warn()\n    for a in x:\n        ps.tp_rank()",
+        "warned",
+    ),
+    "warning, and the grid exists": (
+        "if pg is None and ps.ready():\n    warn()\n    ps.tp_rank()",
+        "guarded",
+    ),
+    "resolve": ("return resolve_process_groups(pg)", "warned"),
+    "resolve under a test": ("if pg is None:\n    resolve_process_groups(pg)", "warned"),
+    "resolve where the grid exists": (
+        "if ps.ready():\n    resolve_process_groups(pg)",
+        "guarded",
+    ),
+    "warning after it": ("if pg is None:\n    ps.tp_rank()\n    warn()", "fallback"),
+    "warning in one branch": (
+        "if pg is None:\n    if a:\n        warn()\n    ps.tp_rank()",
+        "fallback",
+    ),
+    "warning in the other branch": (
+        "if pg is not None:\n    warn()\nelse:\n    ps.tp_rank()",
+        "fallback",
+    ),
+    "warning under the same test again": (
+        "if pg is None:\n    warn()\nif pg is None:\n    ps.tp_rank()",
+        "fallback",
+    ),
+    "warning in a loop that may not run": (
+        "if pg is None:\n    for a in x:\n        warn()\n    ps.tp_rank()",
+        "fallback",
+    ),
+    "warning in try": (
+        "if pg is None:\n    try:\n        warn()\n    finally:\n        ps.tp_rank()",
+        "fallback",
+    ),
+    "warning in an inner function": (
+        "if pg is None:\n    def g():\n        warn()\n    ps.tp_rank()",
+        "fallback",
+    ),
+    "warning not called": ("if pg is None:\n    warn\n    ps.tp_rank()", "fallback"),
+    "warning that may be another": (
+        "def g(warn):\n    if pg is None:\n        warn()\n        ps.tp_rank()",
+        "fallback",
+    ),
+    "other warning": (
+        "if pg is None:\n    warnings.warn('')\n    ps.tp_rank()",
+        "fallback",
+    ),
+    # None of these.
     "plain": ("ps.tp_rank()", "accessor"),
     "in the test itself": ("if ps.tp_rank():\n    pass", "accessor"),
     "left of and": ("return ps.tp_rank() and ps.ready()", "accessor"),
@@ -100,6 +157,7 @@ KINDS = {
     ),
     "or with more": ("if a or ps.ready():\n    ps.tp_rank()", "accessor"),
     "or of a group and more": ("if a or tp_group is None:\n    ps.tp_rank()", "accessor"),
+    "warning without a test": ("warn()\nps.tp_rank()", "accessor"),
     "assert": ("assert ps.ready()\nps.tp_rank()", "accessor"),
     "raise": ("if not ps.ready():\n    raise E\nps.tp_rank()", "accessor"),
     "torch's test": ("if torch.distributed.is_initialized():\n    ps.tp_rank()", "accessor"),
@@ -144,6 +202,31 @@ def test_a_shim_under_a_test_is_milder_too(reads_in: ReadsIn) -> None:
         "a.py f ProcessGroupCollection.use_mpu_process_groups fallback",
         "a.py g ProcessGroupCollection.use_mpu_process_groups shim",
     ]
+
+
+def test_a_warning_is_found_where_it_is_imported_from_elsewhere(reads_in: ReadsIn) -> None:
+    config = (
+        "from megatron.core.process_group_fallback import resolve_process_groups\n"
+        "from megatron.core.process_group_fallback import warn_process_group_fallback\n"
+    )
+    source = (
+        "from megatron.core import config, parallel_state\n"
+        "from .config import resolve_process_groups as resolve\n"
+        "def f(pg=None):\n"
+        "    if pg is None:\n"
+        "        config.warn_process_group_fallback(['tp'], caller='f')\n"
+        "        return parallel_state.tp_group()\n"
+        "    return resolve(pg, ['tp'], caller='f').tp\n"
+    )
+    assert reads_in({"a.py": source, "config.py": config}) == [
+        "a.py f resolve_process_groups warned",
+        "a.py f tp_group warned",
+    ]
+
+
+def test_the_module_that_warns_is_outside(reads_in: ReadsIn) -> None:
+    source = f"{IMPORTS}def f(pg=None):\n    return ps.tp_group()\n"
+    assert reads_in({"process_group_fallback.py": source}) == []
 
 
 def test_another_modules_test_guards_nothing(reads_in: ReadsIn) -> None:

@@ -20,7 +20,7 @@ from process_groups.reads import SEVERITY, Read
 # How long an example takes depends on what else the machine does.
 unhurried = settings(deadline=None)
 
-KINDS = {"a": "accessor", "s": "shim", "f": "fallback", "g": "guarded"}
+KINDS = {"a": "accessor", "s": "shim", "f": "fallback", "w": "warned", "g": "guarded"}
 
 
 def reads(kinds: str, scope: str = "f") -> Counter[Read]:
@@ -28,7 +28,7 @@ def reads(kinds: str, scope: str = "f") -> Counter[Read]:
     return Counter(Read("a.py", scope, "get", KINDS[letter]) for letter in kinds)
 
 
-_kinds = st.text("afg", max_size=5)
+_kinds = st.text("afwg", max_size=5)
 _counters = st.builds(lambda one, two: reads(one) + reads(two, "g"), _kinds, _kinds)
 
 # Found, allowed, and what of the found is refused.
@@ -41,6 +41,14 @@ CASES = [
     ("g", "a", ""),
     ("g", "f", ""),
     ("g", "s", ""),
+    ("w", "a", ""),
+    ("w", "f", ""),
+    ("g", "w", ""),
+    ("f", "w", "f"),
+    ("w", "g", "w"),
+    ("fw", "ff", ""),
+    ("fw", "ww", "f"),
+    ("fwg", "fww", ""),
     ("a", "f", "a"),
     ("a", "g", "a"),
     ("f", "g", "f"),
@@ -74,7 +82,7 @@ def within(found: Counter[Read], allowed: Counter[Read]) -> bool:
 
     return all(
         count(found, place, level) <= count(allowed, place, level)
-        for place, level in product(places, range(3))
+        for place, level in product(places, range(4))
     )
 
 
@@ -127,4 +135,10 @@ def test_a_milder_read_is_a_difference() -> None:
 
 
 def test_totals_name_every_kind() -> None:
-    assert total_by_kind(reads("aasg")) == {"accessor": 2, "shim": 1, "fallback": 0, "guarded": 1}
+    assert total_by_kind(reads("aaswwwg")) == {
+        "accessor": 2,
+        "shim": 1,
+        "fallback": 0,
+        "warned": 3,
+        "guarded": 1,
+    }

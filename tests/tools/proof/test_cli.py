@@ -2,6 +2,7 @@ import io
 import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
 from rich.console import Console
@@ -80,6 +81,27 @@ def test_the_change_works(repository, call):
         "fake backend, one process      1        1        0      0  TIME  TIME\n"
         f"{LEGEND}"
         "The change works."
+    )
+    assert code is ExitCode.DONE
+
+
+def test_tests_that_the_fork_carries(repository, call):
+    """They run on both trees, with the ids that they have in the repository."""
+    repository.write("test_a.py", "def test_change(): assert False")
+    repository.controls(CONTROL)
+    carried = repository.root.parent / "after" / "tests" / "unit_tests"
+    carried.mkdir(parents=True)
+    (carried / "helper.py").write_text("from megatron.core import name\n")
+    text = textwrap.dedent(TESTS).replace("megatron.core", "tests.unit_tests.helper")
+    (carried / "test_a.py").write_text(text)
+    code, output = call(BEFORE, AFTER, str(carried))
+    assert output.startswith(
+        "fake backend, one process\n"
+        "test                        unmodified  fork\n"
+        "tests/unit_tests/test_a.py\n"
+        "  test_change               failed      passed\n"
+        "  test_control              passed      passed  control\n"
+        "\n"
     )
     assert code is ExitCode.DONE
 

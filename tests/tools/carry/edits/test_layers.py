@@ -42,6 +42,40 @@ def test_all_layers_stand_after_a_later_one_changed_what_an_earlier_one_inserted
     assert [one.state for one in again.results] == ["already applied", "already applied"]
 
 
+def test_a_pr_builds_on_what_another_inserted(edit_file: Make) -> None:
+    edits = edit_file(
+        """
+        in: f
+        at-start: true
+        insert: |
+            if n is not None:
+                return h(n)
+
+        pr: 2
+        in: f
+        before-assign: size
+        insert: warn()
+
+        pr: 2
+        in: f
+        call: h
+        add-args: [ep=ep]
+        """
+    )
+    source = b"def f(n):\n    size = g()\n    return size\n"
+    first = apply_layers(edits, source, [(1, 1)])
+    assert first.text == (
+        b"def f(n):\n    if n is not None:\n        return h(n)\n    size = g()\n    return size\n"
+    )
+    both = apply_layers(edits, first.text, [(2, 1)])
+    assert both.text == (
+        b"def f(n):\n    if n is not None:\n        return h(n, ep=ep)\n"
+        b"    warn()\n    size = g()\n    return size\n"
+    )
+    assert apply_layers(edits, source, [(1, 1), (2, 1)]).text == both.text
+    assert apply_layers(edits, both.text, [(1, 1), (2, 1)]).text == both.text
+
+
 def test_layers_that_are_not_asked_for_are_left_out(edit_file: Make) -> None:
     assert apply_layers(edit_file(TWO), SOURCE, [(7, 1)]).text == SOURCE
 
