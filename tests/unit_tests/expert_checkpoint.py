@@ -184,6 +184,7 @@ class Training:
             pg_collection=groups,
         )
         self.inner = unwrap_model([self.fsdp])[0]
+        # Where it fails on one rank only, the others must not go on to the next collective.
         sharded_state_dict = self.optimizer.sharded_state_dict
         self.optimizer.sharded_state_dict = lambda *args, **kwargs: together(
             lambda: sharded_state_dict(*args, **kwargs)
@@ -458,7 +459,7 @@ class _OnCPU(TorchFunctionMode):
 
 @contextlib.contextmanager
 def without_gpu() -> Iterator[None]:
-    """Lets Megatron-FSDP train on the CPU; without a GPU it is written for none."""
+    """Lets Megatron-FSDP, which is written for GPUs, train on the CPU."""
     from_group = DeviceMesh.from_group
 
     def on_cpu(group, **kwargs):

@@ -141,9 +141,9 @@ def test_a_blob_that_is_not_there(repository, request):
 
 
 def test_only_the_named_paths_are_listed_and_no_pattern_is_one(repository):
-    files = {"a*": b"", "ab": b"", "d/x": b"", "d/y": b""}
+    files = {":a": b"", "a*": b"", "ab": b"", "d/x": b"", "d/y": b""}
     tree = repository.change_tree(None, repository.write_files(files))
-    assert list(repository.entries(tree, "a*", "d")) == ["a*", "d/x", "d/y"]
+    assert list(repository.entries(tree, ":a", "a*", "d")) == [":a", "a*", "d/x", "d/y"]
     assert repository.entry(tree, "d") is None
     assert repository.read_file(tree, "none") is None
 
@@ -159,6 +159,7 @@ def test_only_the_named_paths_are_listed_and_no_pattern_is_one(repository):
         ("Subject\n\nRelease: 1\nHelped-by: B\n", "Subject\n\nRelease: 1\nHelped-by: B\n@"),
         ("Fix: a subject is no trailer", "Fix: a subject is no trailer\n\n@"),
         ("Subject\n\n# kept\n\n  indented", "Subject\n\n# kept\n\n  indented\n\n@"),
+        ("Müller", "Müller\n\n@"),
         ("Müller\n\n→", "Müller\n\n→\n\n@"),
     ],
 )
