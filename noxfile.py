@@ -35,7 +35,7 @@ def sync(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run every test that needs no GPU; after --, pytest arguments for the tools alone."""
     session.install("--quiet", "--editable", ".[test,change]")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "--numprocesses=auto", *session.posargs)
     if not session.posargs:
         prove(session, "fake", "gloo-2", "gloo-4")
 

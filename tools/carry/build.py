@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from carry.bases import GitTree
 from carry.carried import Carrier
-from carry.generated import ReadScanner, check_regenerable, render
+from carry.generated import ReadScanner, render
 from process_groups import ratchet
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.errors import Refusal
@@ -165,7 +165,6 @@ class Builder:
         before = repository.tree_of(parent)
         tree = repository.change_files(before, files)
         for path in commit.regenerates:
-            check_regenerable(path, commit.line)
             reads = self._scanner.scan(tree)
             refused = ratchet.refused(reads, self._scanner.allowed(parent))
             if refused:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from carry.bases import Base
 from carry.edits import EditFile, EditMismatch, apply_layers, load_edit_files
+from carry.generated import check_regenerable
 from stack.errors import Refusal
 from stack.model import PullRequest, Series, SeriesCommit
 from stack.series_file import read_series
@@ -36,9 +37,13 @@ class Carrier:
         """Read a SERIES.md and what lies beside it.
 
         Raises:
-            Refusal: A file is faulty, or an edit names a commit that the series does not declare.
+            Refusal: A file is faulty, an edit names a commit that the series does not declare, or
+                the series has a file made again that nothing here can make.
         """
         series = read_series(series_path)
+        for commit in (commit for pull_request in series for commit in pull_request.commits):
+            for path in commit.regenerates:
+                check_regenerable(path, commit.line)
         root = series_path.resolve().parent
         declared = set(layers_of(series))
         edit_files = {str(edit_file.path): edit_file for edit_file in load_edit_files(root)}

@@ -169,15 +169,23 @@ def log_command(place: Place, *, as_json: bool) -> None:
         done = Operations(repository).done()
         now = heads(repository, [pull_request.branch for pull_request in carrier.series])
         first = {b: head for sync in reversed(done) for b, head in sync.old.items()}
-        here = {b: head for b, head in first.items() if b in now}
-        subjects = {sync.main: repository.message(sync.main).partition("\n")[0] for sync in done}
-        counts = count_commits(repository, done[0].main, here, now) if done else (0, 0)
+        gone = {b: head for b, head in first.items() if repository.resolve(head) is None}
+        here = {b: head for b, head in first.items() if b in now and b not in gone}
+        mains = {sync.main: repository.resolve(sync.main) for sync in done}
+        subjects = {
+            main: repository.message(main).partition("\n")[0] if there else ""
+            for main, there in mains.items()
+        }
+        base = next((there for there in mains.values() if there), None)
+        counts = (0, 0) if base is None else count_commits(repository, base, here, now)
     if as_json:
         print_json([asdict(sync) for sync in done])
         return
     for sync in done:
         title = f"main at {sync.main[:9]} {subjects[sync.main]}"
         people.print(report.merge_table(sync.merged, title))
+    for branch, head in gone.items():
+        people.print(f"{branch}: its head {head[:12]} is no longer in the repository.")
     _say_reachable(*counts)
 
 

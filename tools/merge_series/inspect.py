@@ -136,7 +136,11 @@ def _lost_heads(repository: Repository, operations: Operations, branch: str, hea
         for b, sha in side.items()
         if b == branch
     }
-    lost = [sha[:12] for sha in sorted(old) if not repository.is_ancestor(sha, head)]
+    lost = [
+        sha[:12]
+        for sha in sorted(old)
+        if repository.resolve(sha) is None or not repository.is_ancestor(sha, head)
+    ]
     return f"no longer contains its earlier heads {', '.join(lost)}" if lost else ""
 
 

@@ -11,7 +11,7 @@ from merge_series.records import AllowlistChange, MergeRecord, SettledFile
 from merge_series.resolve import Settled, Side, Unsettled, main_below, settle
 from process_groups import ratchet
 from stack.errors import Refusal
-from stack.merging import Conflict, merge_trees
+from stack.merging import Conflict, Merge, merge_trees
 from stack.model import PullRequest
 from stack.repository import Entry, Repository, Sha
 
@@ -49,11 +49,13 @@ class Stopped:
         planned: The merge.
         settled: Conflicts that are settled, with the files' new bytes.
         unsettled: Conflicts that are not.
+        merge: What git made of it.
     """
 
     planned: Planned
     settled: tuple[Settled, ...]
     unsettled: tuple[Unsettled, ...]
+    merge: Merge
 
 
 class Merger:
@@ -82,7 +84,7 @@ class Merger:
         settled = tuple(end for end in ends if isinstance(end, Settled))
         unsettled = tuple(end for end in ends if isinstance(end, Unsettled))
         if unsettled:
-            return Stopped(planned, settled, unsettled)
+            return Stopped(planned, settled, unsettled, merged)
         tree = self._repository.change_tree(merged.tree, self.write(settled))
         files = [SettledFile(s.path, s.how, conflicted=True) for s in settled]
         return self.commit(planned, tree, files)

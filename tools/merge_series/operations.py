@@ -11,7 +11,7 @@ Every file is JSON written to a temporary name and renamed, so a file is whole o
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ import filelock
 
 from merge_series.records import MergeRecord, SettledFile
 from stack.errors import ExitCode, Refusal
-from stack.refs import Update, branch_ref, heads, move
+from stack.refs import Update, branch_ref, heads, move, refuse_busy
 from stack.repository import Repository, Sha
 
 
@@ -56,6 +56,7 @@ class StoppedSync:
         heads: Heads of the branches then.
         merged: Merges made so far.
         pending: The merge that waits.
+        state: ``preparing`` until the merge stands in the worktree.
     """
 
     main_name: str
@@ -63,6 +64,7 @@ class StoppedSync:
     heads: dict[str, Sha]
     merged: tuple[MergeRecord, ...]
     pending: Pending
+    state: Literal["preparing", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,27 +128,23 @@ class Operations:
 
     def stopped(self) -> StoppedSync | None:
         """The sync that waits for a person, if any."""
-        data = _read(self.folder / "stopped.json")
-        if data is None:
-            return None
-        merged = tuple(MergeRecord.from_json(record) for record in data["merged"])
-        settled = tuple(SettledFile(**file) for file in data["pending"]["settled"])
-        pending = Pending(**{**data["pending"], "settled": settled})
-        return StoppedSync(**{**data, "merged": merged, "pending": pending})
+        return _read(self.folder / "stopped.json", _stopped)
 
     def stop(self, stopped: StoppedSync) -> None:
         """Keep a sync that waits for a person."""
         _write(self.folder / "stopped.json", asdict(stopped))
 
     def remove_worktree(self) -> None:
-        """Remove the worktree in which a person worked, if there is one."""
-        if not self.worktree.exists():
-            return
-        self._repository.run(
-            "worktree", "remove", "--force", "--force", str(self.worktree), accept=(0, 128)
-        )
-        shutil.rmtree(self.worktree, ignore_errors=True)
-        self._repository.run("worktree", "prune")
+        """Remove the worktree in which a person worked, also where only a part of it is left.
+
+        Not by ``git worktree prune``: that would forget every worktree of the user's that stands on
+        a disk which is not there at the moment.
+        """
+        remove = ("worktree", "remove", "--force", "--force", str(self.worktree))
+        if self._repository.run(*remove, accept=(0, 128)).status:
+            # git removes none that is broken, but forgets one whose folder is gone.
+            shutil.rmtree(self.worktree, ignore_errors=True)
+            self._repository.run(*remove, accept=(0, 128))
 
     def forget_stopped(self) -> None:
         """Remove what is kept of a stopped sync: its worktree first, its record last."""
@@ -156,8 +154,9 @@ class Operations:
     def done(self) -> tuple[DoneSync, ...]:
         """The syncs that moved refs, oldest first."""
         folder = self.folder / "done"
-        files = sorted(folder.glob("*.json"), key=lambda file: int(file.stem))
-        return tuple(self._done(file) for file in files)
+        files = [file for file in folder.glob("*.json") if file.stem.isdecimal()]
+        found = (_read(file, _done) for file in sorted(files, key=lambda file: int(file.stem)))
+        return tuple(done for done in found if done is not None)
 
     def finish(self, main: Sha, old: dict[str, Sha], merged: tuple[MergeRecord, ...]) -> DoneSync:
         """Move every branch to its new head in one transaction, and keep a record of it.
@@ -168,7 +167,8 @@ class Operations:
             merged: The merges, in the order they were made.
 
         Raises:
-            Refusal: A ref has moved meanwhile, or a hook refused; then none has moved.
+            Refusal: A ref has moved meanwhile, a branch was checked out, or a hook refused; then
+                none has moved.
         """
         new = {record.branch: record.commit for record in merged}
         number = max((done.number for done in self.done()), default=0) + 1
@@ -190,8 +190,31 @@ class Operations:
             A sentence on what was found and done, or None.
 
         Raises:
-            Refusal: A ref stands where neither the old nor the new head is.
+            Refusal: A ref stands where neither the old nor the new head is, or one that is to be
+                moved is checked out.
         """
+        found = self._repair_moves()
+        if self._is_settled():
+            self.forget_stopped()
+            return found or "an earlier sync was killed after it had moved every branch"
+        return found
+
+    def _is_settled(self) -> bool:
+        """Whether the merge that waits is part of a sync that moved refs already."""
+        waiting = self.stopped()
+        if waiting is None:
+            return False
+        pending = waiting.pending
+        made = {
+            done.new[pending.branch]
+            for done in self.done()
+            for record in done.merged
+            if (record.branch, record.ours, record.theirs)
+            == (pending.branch, pending.ours, pending.theirs)
+        }
+        return heads(self._repository, [pending.branch]).get(pending.branch) in made
+
+    def _repair_moves(self) -> str | None:
         for done in self.done():
             if done.state == "done":
                 continue
@@ -213,6 +236,8 @@ class Operations:
         return None
 
     def _move(self, done: DoneSync) -> None:
+        # Looked at again: a person may have checked a branch out since the sync began.
+        refuse_busy(self._repository, done.new)
         updates = [Update(branch_ref(b), done.old[b], new) for b, new in done.new.items()]
         move(self._repository, updates, f"merge_series: sync with main {done.main[:12]}")
 
@@ -222,23 +247,30 @@ class Operations:
     def _keep(self, done: DoneSync) -> None:
         _write(self._file(done.number), asdict(done))
 
-    @staticmethod
-    def _done(file: Path) -> DoneSync:
-        data = _read(file)
-        if data is None:
-            raise Refusal(f"{file}: gone while it was read; run again")
-        merged = tuple(MergeRecord.from_json(record) for record in data["merged"])
-        return DoneSync(**{**data, "merged": merged})
+
+def _stopped(data: dict[str, Any]) -> StoppedSync:
+    merged = tuple(MergeRecord.from_json(record) for record in data["merged"])
+    settled = tuple(SettledFile(**file) for file in data["pending"]["settled"])
+    pending = Pending(**{**data["pending"], "settled": settled})
+    return StoppedSync(**{**data, "merged": merged, "pending": pending})
 
 
-def _read(file: Path) -> dict[str, Any] | None:
+def _done(data: dict[str, Any]) -> DoneSync:
+    merged = tuple(MergeRecord.from_json(record) for record in data["merged"])
+    return DoneSync(**{**data, "merged": merged})
+
+
+def _read[T](file: Path, build: Callable[[dict[str, Any]], T]) -> T | None:
     try:
-        data: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return build(json.loads(file.read_text("utf-8")))
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refusal(f"{file}: not JSON ({error}); it was not written by this program") from error
-    return data
+    except (KeyError, TypeError) as error:
+        raise Refusal(
+            f"{file}: not a record of this version of the program ({error!r}); move it away"
+        ) from error
 
 
 def _write(file: Path, data: dict[str, Any]) -> None:

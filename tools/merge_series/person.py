@@ -5,22 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from merge_series.merger import Stopped
 from merge_series.operations import Operations, Pending
 from stack.errors import ExitCode, Refusal
-from stack.merging import pinned
 from stack.repository import Entry, Repository, Sha, encode
 
-# Nothing of the user's may run or rewrite in the worktree that the program prepares.
-_QUIET = (
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "rerere.enabled=false",
-    "-c",
-    "advice.detachedHead=false",
-)
+# No hook of the user's may run in the worktree that the program prepares, and no other repository
+# may change.
+_QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false")
 
-_MARKER = re.compile(rb"^(<{7}|>{7})( |$)", re.MULTILINE)
+_MARKER = re.compile(rb"^(?:<{7}|>{7})(?: .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,34 +31,69 @@ class Committed:
     commit: Sha
 
 
-def prepare(
-    repository: Repository,
-    operations: Operations,
-    pending: Pending,
-    message: str,
-    settled: dict[str, Entry | None],
-) -> None:
-    """Make a worktree in which the merge waits with ordinary conflict markers.
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a person is offered.
+
+    Attributes:
+        stopped: The merge.
+        message: What a plain ``git commit`` in the worktree shall say.
+        settled: Files that the program settled; they are staged.
+        kept: Commits that no ref holds yet; git keeps them as long as the worktree is there.
+    """
+
+    stopped: Stopped
+    message: str
+    settled: dict[str, Entry | None]
+    kept: tuple[Sha, ...]
+
+
+def prepare(repository: Repository, where: Path, offer: Offer) -> None:
+    """Make a worktree in which a merge waits with ordinary conflict markers.
+
+    It holds the merge that was made already: ``git merge`` would make it again, by the settings,
+    attributes and merge drivers that hold there.
 
     Args:
         repository: The fork.
-        operations: Where the worktree goes.
-        pending: The merge.
-        message: What a plain ``git commit`` there shall say.
-        settled: Files that the program settled; they are staged.
+        where: The new worktree.
+        offer: What goes into it.
     """
-    where = operations.worktree
-    repository.run(*_QUIET, "worktree", "add", "--quiet", "--detach", str(where), pending.ours)
+    stopped, planned = offer.stopped, offer.stopped.planned
+    add = ("worktree", "add", "--quiet", "--detach", "--no-checkout", str(where), planned.ours)
+    repository.run(*_QUIET, *add)
     with Repository.open(where) as worktree:
-        # Status 1: conflicts, which are the reason to be here.
-        merge = pinned("merge", "--no-ff", "--no-commit", "--quiet", pending.theirs)
-        worktree.run(*_QUIET, *merge, accept=(0, 1))
-        for path, entry in settled.items():
-            if entry is not None:
-                info = encode(f"{entry.mode} {entry.oid}\t{path}\0")
-                worktree.run("update-index", "-z", "--index-info", stdin=info)
-                worktree.run("checkout-index", "--force", "--", path)
-        worktree.git_path("MERGE_MSG").write_text(message + "\n", "utf-8", "surrogateescape")
+        moves = "".join(
+            f"update HEAD {sha}\n" for sha in (*offer.kept, planned.theirs, planned.ours)
+        )
+        keep = moves.replace("\n", "\ncommit\nstart\n")
+        reason = "merge_series: keep what the sync made"
+        worktree.run(
+            *_QUIET, "update-ref", "-m", reason, "--create-reflog", "--stdin",
+            stdin=encode(f"start\n{keep}"),
+        )  # fmt: skip
+        tree = worktree.change_tree(stopped.merge.tree, offer.settled)
+        worktree.run(*_QUIET, "read-tree", "--reset", "-u", tree)
+        stages = _stages(stopped)
+        worktree.run(*_QUIET, "update-index", "-z", "--index-info", stdin=encode(stages))
+        worktree.git_path("MERGE_MSG").write_text(offer.message + "\n", "utf-8", "surrogateescape")
+        worktree.git_path("MERGE_MODE").write_text("no-ff", "utf-8")
+        worktree.git_path("MERGE_HEAD").write_text(f"{planned.theirs}\n", "utf-8")
+
+
+def _stages(stopped: Stopped) -> str:
+    """What the index holds of open files, in the form of ``update-index --index-info``."""
+    open_paths = {unsettled.path for unsettled in stopped.unsettled}
+    nothing = "0" * len(stopped.planned.ours)
+    lines = []
+    for conflict in stopped.merge.conflicts:
+        if conflict.path in open_paths and conflict.stages:
+            lines.append(f"0 {nothing}\t{conflict.path}\0")
+            lines += [
+                f"{entry.mode} {entry.oid} {stage}\t{conflict.path}\0"
+                for stage, entry in sorted(conflict.stages.items())
+            ]
+    return "".join(lines)
 
 
 def take(operations: Operations, pending: Pending) -> Staged | Committed:

@@ -30,7 +30,8 @@ def resolve_main(repository: Repository, carrier: Carrier, name: str) -> Sha:
                 f"SERIES.md:{pull_request.line}: {pull_request.name} has the branch {name}, "
                 "which is main here; main is never moved, so give the PR a branch of its own"
             )
-    main = repository.resolve(name)
+    # A branch before a tag of the same name, which git would take.
+    main = repository.resolve(branch_ref(name)) or repository.resolve(name)
     if main is None:
         raise Refusal(
             f"{repository.directory}: no commit is named {name!r}; name main with --main "

@@ -8,7 +8,7 @@ Invariants, kept here:
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from carry.carried import Carrier
@@ -78,8 +78,10 @@ class Syncer:
             Refusal: The merge is still open, or a branch moved since the sync stopped.
         """
         waiting = _waiting(self.operations)
+        if waiting.state == "preparing":
+            self._offer_again(waiting, "was not made to its end")
         if not self.operations.worktree.is_dir():
-            self._offer_again(waiting)
+            self._offer_again(waiting, "was gone")
         result = person.take(self.operations, waiting.pending)
         now = branch_heads(self.repository, synced_pull_requests(self.carrier))
         if now != waiting.heads:
@@ -120,9 +122,7 @@ class Syncer:
         before, lost = count_commits(self.repository, main, old, _new_heads(old, merged))
         if stopped is not None:
             pending = describe(stopped)
-            self.operations.stop(StoppedSync(main_name, main, old, merged, pending))
-            self.operations.remove_worktree()
-            self._offer(main, stopped)
+            self._offer(StoppedSync(main_name, main, old, merged, pending, "preparing"), stopped)
             return Synced(main, merged, pending, before, lost)
         if lost:
             raise Refusal(f"{lost} commits would no longer be reachable; nothing was moved")
@@ -131,22 +131,28 @@ class Syncer:
         self.operations.forget_stopped()
         return Synced(main, merged, None, before, lost)
 
-    def _offer(self, main: Sha, stopped: Stopped) -> None:
-        """Put a stopped merge into the worktree in which a person settles it."""
-        planned = stopped.planned
-        files = Merger(self.repository, self.carrier, main).write(stopped.settled)
-        pending = describe(stopped)
-        subject = messages.subject(planned.pull_request, planned.source)
-        message = f"{subject}\n\n{messages.body(_files(pending), None)}"
-        person.prepare(self.repository, self.operations, pending, message, files)
+    def _offer(self, waiting: StoppedSync, stopped: Stopped) -> None:
+        """Put a stopped merge into the worktree in which a person settles it.
 
-    def _offer_again(self, waiting: StoppedSync) -> None:
-        """Make the worktree again that somebody removed.
+        A kill on the way leaves a sync that says it is not made to its end.
+        """
+        self.operations.stop(replace(waiting, state="preparing"))
+        self.operations.remove_worktree()
+        planned = stopped.planned
+        files = Merger(self.repository, self.carrier, waiting.main).write(stopped.settled)
+        subject = messages.subject(planned.pull_request, planned.source)
+        message = f"{subject}\n\n{messages.body(_files(waiting.pending), None)}"
+        kept = tuple(record.commit for record in waiting.merged)
+        offer = person.Offer(stopped, message, files, kept)
+        person.prepare(self.repository, self.operations.worktree, offer)
+        self.operations.stop(replace(waiting, state="waiting"))
+
+    def _offer_again(self, waiting: StoppedSync, why: str) -> None:
+        """Make the worktree again.
 
         Raises:
             Refusal: Always: the merge is to be settled there first.
         """
-        self.repository.run("worktree", "prune")
         planned = self._planned(waiting.pending)
         stopped = Merger(self.repository, self.carrier, waiting.main).merge(planned)
         if not isinstance(stopped, Stopped):
@@ -154,9 +160,9 @@ class Syncer:
                 f"{waiting.pending.branch}: the merge of {planned.source_name} no longer needs a "
                 "person; drop the stopped sync with --abort and sync again"
             )
-        self._offer(waiting.main, stopped)
+        self._offer(waiting, stopped)
         raise Refusal(
-            f"{self.operations.worktree}: the worktree was gone; it is there again with the merge "
+            f"{self.operations.worktree}: the worktree {why}; it is there now with the merge "
             f"of {planned.source_name} into {waiting.pending.branch}: settle it, git add, then "
             "run merge_series sync --continue",
             ExitCode.WAITING,
@@ -172,14 +178,16 @@ class Syncer:
         return merger.adopt(planned, result.commit, files)
 
     def _planned(self, pending: Pending) -> Planned:
+        by_branch = {pull_request.branch: pull_request for pull_request in self.carrier.series}
         by_name = {pull_request.name: pull_request for pull_request in self.carrier.series}
-        for pull_request in self.carrier.series:
-            if pull_request.branch == pending.branch:
-                source = None if pending.source == "main" else by_name[pending.source]
-                return Planned(pull_request, source, pending.ours, pending.theirs)
-        raise Refusal(
-            f"SERIES.md no longer has the branch {pending.branch}; drop the sync with --abort"
-        )
+        if pending.branch not in by_branch:
+            raise Refusal(
+                f"SERIES.md no longer has the branch {pending.branch}; drop the sync with --abort"
+            )
+        if pending.source not in {"main", *by_name}:
+            raise Refusal(f"SERIES.md no longer has {pending.source}; drop the sync with --abort")
+        source = by_name.get(pending.source)
+        return Planned(by_branch[pending.branch], source, pending.ours, pending.theirs)
 
 
 def dry_run(path: Path, carrier: Carrier, main_name: str, told: Callable[[str], None]) -> Synced:

@@ -4,6 +4,7 @@ Exit codes: 0 the change works; 1 failed; 2 usage; 4 a test is not as it should 
 """
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ _CONTROLS = Path("tests/controls.txt")
 def main() -> NoReturn:
     """Runs the command line."""
     people = Console(stderr=True, highlight=False)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the ranks have to be ended
     try:
         code = prove(sys.argv[1:], people, Limits())
     except Refusal as refusal:

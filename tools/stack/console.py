@@ -16,7 +16,7 @@ from stack.errors import ExitCode, Refusal
 # Rich turns colour off by itself where stderr is no terminal or NO_COLOR is set. Where nobody has
 # said how wide a file or a pipe is, 80 columns would fold every path.
 _WIDTH = None if sys.stderr.isatty() or "COLUMNS" in os.environ else 132
-people = Console(stderr=True, highlight=False, markup=False, width=_WIDTH)
+people = Console(stderr=True, highlight=False, markup=False, emoji=False, width=_WIDTH)
 
 # A hook of another repository sets these; every git command of ours is about the one it was given.
 _LOCAL_TO_ANOTHER_REPOSITORY = (
@@ -28,6 +28,14 @@ _LOCAL_TO_ANOTHER_REPOSITORY = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_NAMESPACE",
     "GIT_PREFIX",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+    "GIT_CONFIG",
+    "GIT_QUARANTINE_PATH",
+    # These change what a path stands for; every path of ours stands for itself.
+    "GIT_GLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
 )
 
 

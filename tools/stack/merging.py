@@ -1,7 +1,11 @@
 """Two commits merged by ``git merge-tree``, without a worktree, and what git said about it."""
 
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from stack.errors import Refusal
 from stack.repository import Entry, GitFailure, Repository, Sha, decode
@@ -71,14 +75,13 @@ def merge_trees(repository: Repository, ours: Sha, theirs: Sha) -> Merge:
     Raises:
         Refusal: The histories are unrelated, or an object is missing.
     """
-    # In the git directory no .gitattributes lies, so that a merge driver such as union, which joins
-    # both sides without a conflict, does not depend on what is checked out.
-    place = str(repository.common_directory)
     command = pinned("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
-    answer = repository.run(
-        "-C", place, f"--git-dir={place}", *command,
-        environment={"GIT_ATTR_NOSYSTEM": "1"}, accept=(_CLEAN, _CONFLICTED, 128),
-    )  # fmt: skip
+    with _without_attributes(repository) as place:
+        answer = repository.run(
+            "-C", place, *command,
+            environment={"GIT_ATTR_NOSYSTEM": "1", "GIT_DIR": place, "GIT_WORK_TREE": place},
+            accept=(_CLEAN, _CONFLICTED, 128),
+        )  # fmt: skip
     if "unrelated histories" in answer.stderr:
         raise Refusal(f"{ours[:12]} and {theirs[:12]} share no commit; nothing can be merged")
     merge = parse_merge(answer.stdout)
@@ -86,6 +89,22 @@ def merge_trees(repository: Repository, ours: Sha, theirs: Sha) -> Merge:
     if merge is None or answer.status != (_CONFLICTED if merge.conflicts else _CLEAN):
         raise GitFailure(("merge-tree", ours, theirs), answer)
     return merge
+
+
+@contextmanager
+def _without_attributes(repository: Repository) -> Iterator[str]:
+    """A git directory like the repository's where no attributes are found.
+
+    They name merge drivers such as union, which joins both sides without a conflict; neither what
+    is checked out nor the repository's own ``info/attributes`` may have a say.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("config", "config.worktree", "objects", "packed-refs", "refs", "shallow"):
+            target = repository.common_directory.absolute() / name
+            if target.exists():
+                (Path(folder) / name).symlink_to(target)
+        (Path(folder) / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
+        yield folder
 
 
 def parse_merge(output: bytes) -> Merge | None:

@@ -25,14 +25,28 @@ def branch_ref(branch: str) -> str:
 
 
 def heads(repository: Repository, branches: Sequence[str]) -> dict[str, Sha]:
-    """The heads of the branches that exist, in the order given."""
+    """The heads of the branches that exist, in the order given.
+
+    Raises:
+        Refusal: A branch is a symbolic ref: moving it would move another one.
+    """
     if not branches:
         return {}
     answer = repository.run(
-        "for-each-ref", "--format=%(refname)%00%(objectname)", *map(branch_ref, branches)
+        "for-each-ref",
+        "--format=%(refname)%00%(objectname)%00%(symref)",
+        *map(branch_ref, branches),
     )
-    found = dict(line.split("\0") for line in answer.text.split("\n") if line)
+    listed = [line.split("\0") for line in answer.text.split("\n") if line]
+    found = {ref: head for ref, head, _ in listed}
+    aim = {ref: target for ref, _, target in listed if target}
     # A pattern also matches refs below it: asking by full name leaves those out.
+    for branch in branches:
+        if branch_ref(branch) in aim:
+            raise Refusal(
+                f"branch {branch} is a symbolic ref to {aim[branch_ref(branch)]}, which would move "
+                "with it; make it a branch of its own"
+            )
     return {b: Sha(found[branch_ref(b)]) for b in branches if branch_ref(b) in found}
 
 

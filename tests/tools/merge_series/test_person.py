@@ -31,9 +31,8 @@ def test_a_stop_says_what_waits_where_and_moves_nothing(stopped):
     ]
     assert stopped.heads() == stopped.heads_before
     assert (stopped.desk / NOTES).read_text() == (
-        "one\n<<<<<<< HEAD\nTWO\n=======\n2\n>>>>>>> "
-        + stopped.git("rev-parse", "MERGE_HEAD", where=stopped.desk)
-        + "\nthree\n"
+        f"one\n<<<<<<< {stopped.git('rev-parse', 'HEAD', where=stopped.desk)}\nTWO\n=======\n2\n"
+        f">>>>>>> {stopped.git('rev-parse', 'MERGE_HEAD', where=stopped.desk)}\nthree\n"
     )
 
 
@@ -173,7 +172,7 @@ def test_a_worktree_that_was_deleted_is_made_again(stopped):
     stopped.git("worktree", "remove", "--force", str(stopped.desk))
     done = stopped.run("sync", "--continue")
     assert done.code == 3
-    assert "the worktree was gone; it is there again" in done.err
+    assert "the worktree was gone; it is there now" in done.err
     (stopped.desk / NOTES).write_text("one\nTWO (2)\nthree\n")
     stopped.git("add", NOTES, where=stopped.desk)
     assert stopped.run("sync", "--continue").code == 0

@@ -38,6 +38,11 @@ CASES = {
     ),
     "rename/delete": ({"a": LINES}, {"b": LINES}, {}),
     "rename and content": ({"a": LINES}, {"b": FIVE}, {"a": FUENF}),
+    "many renames": (MANY, moved(MANY, "efgh", "more\n"), {**MANY, "d/0": FIVE + "0"}),
+    "line ends": tuple(
+        {".gitattributes": "* text\n", "a": text}
+        for text in (LINES.replace("\n", "\r\n"), LINES, FIVE.replace("\n", "\r\n"))
+    ),
     "directory rename": (MANY, moved(MANY, "eeee"), {**MANY, "d/new": "new"}),
     "directory rename to two places": (MANY, moved(MANY, "eeff"), {**MANY, "d/new": "new"}),
     "two directories renamed to one": (
@@ -111,6 +116,13 @@ rename and content:
         2 100644 five
         3 100644 fünf
         CONFLICT (content): Merge conflict in b
+many renames:
+line ends:
+    a
+        1 100644 '0\\r\\n1\\r\\n2\\r\\n3\\r\\n4\\r\\n5\\r\\n6\\r\\n7\\r\\n8\\r\\n'
+        2 100644 lines
+        3 100644 '0\\r\\n1\\r\\n2\\r\\n3\\r\\n4\\r\\nfive\\r\\n6\\r\\n7\\r\\n8\\r\\n'
+        CONFLICT (content): Merge conflict in a
 directory rename:
     e/new
         3 100644 'new'
@@ -248,7 +260,14 @@ def test_only_text_conflicts_are_about_content(repository):
         return all(conflict.is_content for conflict in merge.conflicts)
 
     about = {case for case in CASES if about_content(case)}
-    assert about == {"clean", "content", "rename and content", "binary"}
+    assert about == {
+        "clean",
+        "content",
+        "rename and content",
+        "binary",
+        "many renames",
+        "line ends",
+    }
 
 
 # Settings that would change the result of some case, or its conflict markers.
