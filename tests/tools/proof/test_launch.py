@@ -187,7 +187,7 @@ def test_a_process_that_does_not_end(run):
     assert result.tests == {f"{ID}test_passes": Result(Outcome.PASSED)}
     (fault,) = result.faults
     assert fault.startswith(
-        "the run did not come to its end: still running after 1 s\nit was at\nCurrent thread "
+        "the run did not come to its end: still there 1 s after the last test\n"
     )
 
 

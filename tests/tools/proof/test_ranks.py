@@ -74,7 +74,7 @@ def test_what_ranks_answer_and_how_they_break_off(repository):
     assert 'ValueError("alone")' in hung
     waiting = answers["test_a.py::test_next"].detail
     assert waiting.startswith("rank 0: not run\nrank 1: hung\nstill running after 4 s; it was at\n")
-    assert f'File "{first}", line 20 in wait\n  File "{first}", line 18 in test_next\n' in waiting
+    assert f'File "{first}", line 20 in wait\n  File "{first}", line 18 in test_next' in waiting
     died = answers["test_b.py::test_dies"].detail
     assert died.startswith("rank 0: died\nrank 1 ended with exit status 3; it was at\n")
     assert f'File "{second}", line 6 in test_dies\n' in died

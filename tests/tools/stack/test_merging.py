@@ -303,8 +303,8 @@ def test_no_setting_changes_a_result(repository, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["union", "loud"])
-def test_what_is_checked_out_changes_no_merge(repository, name):
-    """A merge driver that a .gitattributes file names counts only in a worktree."""
+def test_no_merge_driver_changes_a_merge(repository, name):
+    """Attributes name them: in a file that is checked out, or for this one clone."""
     driver = repository.directory / "driver"
     driver.write_text("#!/bin/sh\necho settled >$1\n")
     driver.chmod(0o755)
@@ -315,6 +315,8 @@ def test_what_is_checked_out_changes_no_merge(repository, name):
     theirs = commit(repository, {**files, "a": FUENF, "d/a": FUENF}, start)
     before = merge_trees(repository, ours, theirs)
     repository.run("read-tree", "--reset", "-u", ours)
+    assert merge_trees(repository, ours, theirs) == before
+    (repository.common_directory / "info/attributes").write_text(f"* merge={name}\n")
     assert merge_trees(repository, ours, theirs) == before
     assert [conflict.path for conflict in before.conflicts] == ["a", "d/a"]
 
