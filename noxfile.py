@@ -37,7 +37,17 @@ def tests(session: nox.Session) -> None:
     session.install("--quiet", "--editable", ".[test,change]")
     session.run("pytest", "--numprocesses=auto", *session.posargs)
     if not session.posargs:
-        prove(session, "fake", "gloo-2", "gloo-4")
+        prove(session, "fake")
+
+
+@nox.session(python=PYTHON)
+def rank_tests(session: nox.Session) -> None:
+    """Run the tests of the change on 2 and 4 real ranks of this machine's CPU, over gloo.
+
+    Apart from ``tests``, since four ranks on two cores take many minutes.
+    """
+    session.install("--quiet", "--editable", ".[test,change]")
+    prove(session, "gloo-2", "gloo-4")
 
 
 @nox.session(python=PYTHON)
