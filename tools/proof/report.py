@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -60,7 +61,7 @@ def _table(verdict: Verdict) -> Table:
             table.add_row(Text(path, style="bold"))
             file = path
         table.add_row(
-            Text(f"  {name}"),
+            Padding(name, (0, 0, 0, 2)),  # a long name goes on below itself
             _cell(row.unmodified.outcome),
             _cell(row.fork.outcome),
             _note(row),

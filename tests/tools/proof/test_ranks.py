@@ -13,15 +13,30 @@ FOLDER = "tests/unit_tests"
 
 
 def test_what_ranks_answer_and_how_they_break_off(repository):
+    # A rank may be seconds behind the other.
+    repository.write(
+        "ranks.py",
+        """
+        import os, time
+        from pathlib import Path
+
+        RANK, SIZE = int(os.environ["RANK"]), os.environ["WORLD_SIZE"]
+
+        def meet(place):
+            for rank in (RANK, 1 - RANK):
+                path = Path(place).with_suffix(f".{rank}")
+                if rank == RANK: path.touch()
+                while not path.exists(): time.sleep(0.01)
+        """,
+    )
     first = repository.write(
         "test_a.py",
         """
-        import os, time
+        import time
         import pytest
+        from tests.unit_tests.ranks import RANK, SIZE, meet
 
-        RANK = int(os.environ["RANK"])
-
-        def test_ranks(): assert (RANK in (0, 1), os.environ["WORLD_SIZE"]) == (True, "2")
+        def test_ranks(): assert (RANK in (0, 1), SIZE, meet(__file__)) == (True, "2", None)
         def test_all_fail(): raise ValueError("all")
         def test_one_fails():
             if RANK == 1: raise ValueError("one")
@@ -41,9 +56,11 @@ def test_what_ranks_answer_and_how_they_break_off(repository):
         "test_b.py",
         """
         import os, time
+        from tests.unit_tests.ranks import RANK, meet
 
         def test_dies():
-            if os.environ["RANK"] == "1": os._exit(3)
+            meet(__file__)
+            if RANK == 1: os._exit(3)
             time.sleep(60)
         def test_last(): pass
         """,
@@ -69,15 +86,15 @@ def test_what_ranks_answer_and_how_they_break_off(repository):
     assert answers["test_a.py::test_one_fails"].detail.startswith("rank 0: passed\nrank 1: failed")
     hung = answers["test_a.py::test_hangs"].detail
     assert hung.startswith("rank 0: hung\nstill running after 4 s; it was at\nCurrent thread ")
-    assert f'  File "{first}", line 20 in wait\n  File "{first}", line 15 in test_hangs\n' in hung
+    assert f'  File "{first}", line 19 in wait\n  File "{first}", line 14 in test_hangs\n' in hung
     assert "rank 1: failed\n" in hung
     assert 'ValueError("alone")' in hung
     waiting = answers["test_a.py::test_next"].detail
     assert waiting.startswith("rank 0: not run\nrank 1: hung\nstill running after 4 s; it was at\n")
-    assert f'File "{first}", line 20 in wait\n  File "{first}", line 18 in test_next' in waiting
+    assert f'File "{first}", line 19 in wait\n  File "{first}", line 17 in test_next' in waiting
     died = answers["test_b.py::test_dies"].detail
     assert died.startswith("rank 0: died\nrank 1 ended with exit status 3; it was at\n")
-    assert f'File "{second}", line 6 in test_dies\n' in died
+    assert f'File "{second}", line 8 in test_dies\n' in died
     assert died.endswith("rank 1: died\nrank 1 ended with exit status 3; it left no stack")
 
 
