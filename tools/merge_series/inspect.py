@@ -1,6 +1,5 @@
 """Where each branch stands: behind main, lacking a dependency, true to its edits."""
 
-import re
 from dataclasses import dataclass
 
 from carry.build import Builder
@@ -12,11 +11,10 @@ from merge_series.plan import sources, synced_pull_requests
 from merge_series.resolve import main_below
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.errors import Refusal
+from stack.merging import CONFLICT_MARKER
 from stack.model import PullRequest
 from stack.refs import heads
 from stack.repository import Repository, Sha
-
-_MARKER = re.compile(rb"^(<{7}|>{7})( |$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +73,7 @@ def statuses(repository: Repository, carrier: Carrier, main: Sha) -> tuple[Branc
         if head is None:
             result.append(BranchStatus(pull_request, None, 0, 0, ()))
             continue
-        lacks = tuple(
-            source
-            for source in sources(carrier, pull_request)
-            if source.branch in found and not repository.is_ancestor(found[source.branch], head)
-        )
+        lacks = _lacking(repository, carrier, pull_request, found)
         counts = repository.run("rev-list", "--left-right", "--count", f"{main}...{head}", "--")
         behind, ahead = (int(number) for number in counts.text.split())
         result.append(BranchStatus(pull_request, head, behind, ahead, lacks))
@@ -101,6 +95,7 @@ def verify(
         Every check made, in the order of the branches.
     """
     scanner = ReadScanner(repository)
+    earlier = _earlier_heads(operations)
     checks: list[Check] = []
     found = heads(repository, [pull_request.branch for pull_request in carrier.series])
     for pull_request in synced_pull_requests(carrier):
@@ -109,17 +104,22 @@ def verify(
         if head is None:
             checks.append(Check(branch, "branch", "there is no such branch"))
             continue
+        old = earlier.get(branch, set())
         try:
             base = main_below(repository, head, main)
         except Refusal as refusal:
             checks.append(Check(branch, "history", str(refusal)))
             continue
         checks += [
-            Check(branch, "old heads reachable", _lost_heads(repository, operations, branch, head)),
+            Check(
+                branch,
+                "old heads reachable",
+                _lost_heads(repository, old, head),
+            ),
             Check(
                 branch,
                 "dependencies contained",
-                _missing(repository, carrier, pull_request, found, head),
+                _missing(repository, carrier, pull_request, found),
             ),
             Check(branch, "no conflict markers", _markers(repository, base, head)),
             _allowlist(repository, scanner, branch, head),
@@ -128,34 +128,41 @@ def verify(
     return tuple(checks)
 
 
-def _lost_heads(repository: Repository, operations: Operations, branch: str, head: Sha) -> str:
-    old = {
-        sha
-        for done in operations.done()
-        for side in (done.old, done.new)
-        for b, sha in side.items()
-        if b == branch
-    }
+def _earlier_heads(operations: Operations) -> dict[str, set[Sha]]:
+    """Every head that a sync found or left, by branch."""
+    earlier: dict[str, set[Sha]] = {}
+    for done in operations.done():
+        for branch, head in (*done.old.items(), *done.new.items()):
+            earlier.setdefault(branch, set()).add(head)
+    return earlier
+
+
+def _lost_heads(repository: Repository, earlier: set[Sha], head: Sha) -> str:
     lost = [
         sha[:12]
-        for sha in sorted(old)
+        for sha in sorted(earlier)
         if repository.resolve(sha) is None or not repository.is_ancestor(sha, head)
     ]
     return f"no longer contains its earlier heads {', '.join(lost)}" if lost else ""
 
 
-def _missing(
-    repository: Repository,
-    carrier: Carrier,
-    pull_request: PullRequest,
-    found: dict[str, Sha],
-    head: Sha,
-) -> str:
-    missing = [
-        f"{source.name} at {found[source.branch][:12]}"
+def _lacking(
+    repository: Repository, carrier: Carrier, pull_request: PullRequest, found: dict[str, Sha]
+) -> tuple[PullRequest, ...]:
+    """The dependencies whose heads a branch that exists does not contain."""
+    head = found[pull_request.branch]
+    return tuple(
+        source
         for source in sources(carrier, pull_request)
         if source.branch in found and not repository.is_ancestor(found[source.branch], head)
-    ]
+    )
+
+
+def _missing(
+    repository: Repository, carrier: Carrier, pull_request: PullRequest, found: dict[str, Sha]
+) -> str:
+    lacking = _lacking(repository, carrier, pull_request, found)
+    missing = [f"{source.name} at {found[source.branch][:12]}" for source in lacking]
     return f"does not contain {', '.join(missing)}" if missing else ""
 
 
@@ -166,7 +173,7 @@ def _markers(repository: Repository, base: Sha, head: Sha) -> str:
         for path, entry in repository.entries(head).items()
         if entry != below.get(path)
         and entry.mode != "160000"
-        and _MARKER.search(repository.read_blob(entry.oid))
+        and CONFLICT_MARKER.search(repository.read_blob(entry.oid))
     ]
     return f"conflict markers in {', '.join(marked)}" if marked else ""
 

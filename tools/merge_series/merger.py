@@ -64,13 +64,16 @@ class Merger:
     Args:
         repository: The fork.
         carrier: The series and its edits.
+        scanner: Scanner of the repository.
         main: The commit of main that is synced with.
     """
 
-    def __init__(self, repository: Repository, carrier: Carrier, main: Sha) -> None:
+    def __init__(
+        self, repository: Repository, carrier: Carrier, scanner: ReadScanner, main: Sha
+    ) -> None:
         self._repository = repository
         self._carrier = carrier
-        self._scanner = ReadScanner(repository)
+        self._scanner = scanner
         self._main = main
 
     def merge(self, planned: Planned) -> MergeRecord | Stopped:
@@ -80,7 +83,7 @@ class Merger:
             Refusal: The merged tree reads the global process groups where neither side may.
         """
         merged = merge_trees(self._repository, planned.ours, planned.theirs)
-        ends = [self._settle(planned, conflict) for conflict in merged.conflicts]
+        ends = self._settle(planned, merged.conflicts)
         settled = tuple(end for end in ends if isinstance(end, Settled))
         unsettled = tuple(end for end in ends if isinstance(end, Unsettled))
         if unsettled:
@@ -137,13 +140,20 @@ class Merger:
             allowlist=change,
         )
 
-    def _settle(self, planned: Planned, conflict: Conflict) -> Settled | Unsettled:
-        if conflict.path in self._carrier.series.generated:
-            # Any side serves for now: the file is made again once the whole tree is known.
-            entry = next(iter(conflict.stages.values()))
-            content = self._repository.read_blob(entry.oid)
-            return Settled(conflict.path, entry.mode, content, REGENERATED)
-        return settle(self._repository, self._carrier, conflict, *self._sides(planned))
+    def _settle(self, planned: Planned, conflicts: Sequence[Conflict]) -> list[Settled | Unsettled]:
+        generated = self._carrier.series.generated
+        sides = None
+        ends: list[Settled | Unsettled] = []
+        for conflict in conflicts:
+            if conflict.path in generated:
+                # Any side serves for now: the file is made again once the whole tree is known.
+                entry = next(iter(conflict.stages.values()))
+                content = self._repository.read_blob(entry.oid)
+                ends.append(Settled(conflict.path, entry.mode, content, REGENERATED))
+                continue
+            sides = sides or self._sides(planned)
+            ends.append(settle(self._repository, self._carrier, conflict, *sides))
+        return ends
 
     def _sides(self, planned: Planned) -> tuple[Side, Side]:
         closure = self._carrier.series.closure

@@ -1,6 +1,5 @@
 """Handing one merge to a person, and taking back what they made of it."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -8,13 +7,12 @@ from typing import NoReturn
 from merge_series.merger import Stopped
 from merge_series.operations import Operations, Pending
 from stack.errors import ExitCode, Refusal
+from stack.merging import CONFLICT_MARKER
 from stack.repository import Entry, Repository, Sha, encode
 
 # No hook of the user's may run in the worktree that the program prepares, and no other repository
 # may change.
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false")
-
-_MARKER = re.compile(rb"^(?:<{7}|>{7})(?: .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +61,15 @@ def prepare(repository: Repository, where: Path, offer: Offer) -> None:
     add = ("worktree", "add", "--quiet", "--detach", "--no-checkout", str(where), planned.ours)
     repository.run(*_QUIET, *add)
     with Repository.open(where) as worktree:
+        # A transaction each: only then does the reflog, which git keeps, hold every one of them.
         moves = "".join(
-            f"update HEAD {sha}\n" for sha in (*offer.kept, planned.theirs, planned.ours)
+            f"start\nupdate HEAD {sha}\ncommit\n"
+            for sha in (*offer.kept, planned.theirs, planned.ours)
         )
-        keep = moves.replace("\n", "\ncommit\nstart\n")
         reason = "merge_series: keep what the sync made"
         worktree.run(
             *_QUIET, "update-ref", "-m", reason, "--create-reflog", "--stdin",
-            stdin=encode(f"start\n{keep}"),
+            stdin=encode(moves),
         )  # fmt: skip
         tree = worktree.change_tree(stopped.merge.tree, offer.settled)
         worktree.run(*_QUIET, "read-tree", "--reset", "-u", tree)
@@ -141,10 +140,14 @@ def _refuse_markers(worktree: Repository, where: Path, pending: Pending, tree: S
         sides = [side[path] for side in (ours, theirs) if path in side]
         if entry in sides or entry.mode == "160000":
             continue
-        known = {m.group() for s in sides for m in _MARKER.finditer(worktree.read_blob(s.oid))}
-        left = {m.group() for m in _MARKER.finditer(worktree.read_blob(entry.oid))}
+        known = {marker for side in sides for marker in _markers(worktree, side)}
+        left = _markers(worktree, entry)
         if left - known:
             _refuse(where, f"{path} still holds conflict markers; settle it, then git add")
+
+
+def _markers(worktree: Repository, entry: Entry) -> set[bytes]:
+    return {found.group() for found in CONFLICT_MARKER.finditer(worktree.read_blob(entry.oid))}
 
 
 def _names(output: bytes) -> str:

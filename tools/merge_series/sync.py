@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from carry.carried import Carrier
+from carry.generated import ReadScanner
 from merge_series import messages, person
 from merge_series.merger import Merger, Planned, Stopped
 from merge_series.operations import Operations, Pending, StoppedSync
@@ -43,21 +44,29 @@ class Synced:
     commits_lost: int
 
 
-@dataclass(frozen=True, slots=True)
 class Syncer:
     """Syncs the branches of one repository.
 
-    Attributes:
+    Args:
         repository: The fork; a caller that moves refs holds its lock.
         carrier: The series and its edits.
         operations: What is kept in the repository.
         told: Called with a sentence a merge.
     """
 
-    repository: Repository
-    carrier: Carrier
-    operations: Operations
-    told: Callable[[str], None]
+    def __init__(
+        self,
+        repository: Repository,
+        carrier: Carrier,
+        operations: Operations,
+        told: Callable[[str], None],
+    ) -> None:
+        self._repository = repository
+        self._carrier = carrier
+        self._operations = operations
+        self._told = told
+        # One for all merges: what it has scanned for one costs the next nothing.
+        self._scanner = ReadScanner(repository)
 
     def sync(self, main_name: str) -> Synced:
         """Sync every branch of the series with main.
@@ -65,11 +74,17 @@ class Syncer:
         Raises:
             Refusal: Nothing was changed.
         """
-        refuse_stopped(self.operations)
-        main = resolve_main(self.repository, self.carrier, main_name)
-        old = ready(self.repository, self.carrier, main)
-        merged, stopped = self.merge_all(main, old, ())
-        return self._end(main_name, main, old, merged, stopped)
+        return self._end(main_name, *self._begin(main_name))
+
+    def rehearse(self, main_name: str) -> Synced:
+        """Make every merge of a sync as objects alone: no ref moves and no person is asked.
+
+        Raises:
+            Refusal: As for ``sync``.
+        """
+        main, old, merged, stopped = self._begin(main_name)
+        before, lost = count_commits(self._repository, main, old, _new_heads(old, merged))
+        return Synced(main, merged, None if stopped is None else describe(stopped), before, lost)
 
     def continue_sync(self) -> Synced:
         """Go on with a stopped sync from what the person made of the merge.
@@ -77,13 +92,13 @@ class Syncer:
         Raises:
             Refusal: The merge is still open, or a branch moved since the sync stopped.
         """
-        waiting = _waiting(self.operations)
+        waiting = _waiting(self._operations)
         if waiting.state == "preparing":
             self._offer_again(waiting, "was not made to its end")
-        if not self.operations.worktree.is_dir():
+        if not self._operations.worktree.is_dir():
             self._offer_again(waiting, "was gone")
-        result = person.take(self.operations, waiting.pending)
-        now = branch_heads(self.repository, synced_pull_requests(self.carrier))
+        result = person.take(self._operations, waiting.pending)
+        now = branch_heads(self._repository, synced_pull_requests(self._carrier))
         if now != waiting.heads:
             moved = next(b for b in {**now, **waiting.heads} if now.get(b) != waiting.heads.get(b))
             raise Refusal(
@@ -91,27 +106,41 @@ class Syncer:
                 "drop that sync with --abort and sync again"
             )
         record = self._adopt(waiting, result)
-        self.told(f"{record.branch}: merged {record.source} as a person settled it")
-        merged, stopped = self.merge_all(waiting.main, waiting.heads, (*waiting.merged, record))
+        self._told(f"{record.branch}: merged {record.source} as a person settled it")
+        merged, stopped = self._merge_all(waiting.main, waiting.heads, (*waiting.merged, record))
         return self._end(waiting.main_name, waiting.main, waiting.heads, merged, stopped)
 
-    def merge_all(self, main: Sha, old: Heads, made: Merged) -> tuple[Merged, Stopped | None]:
+    def _begin(self, main_name: str) -> tuple[Sha, Heads, Merged, Stopped | None]:
+        """Check what can be checked, then make the merges.
+
+        Returns:
+            Main, the heads before, the merges made, and the one that waits for a person, if any.
+        """
+        refuse_stopped(self._operations)
+        main = resolve_main(self._repository, self._carrier, main_name)
+        old = ready(self._repository, self._carrier, main)
+        return main, old, *self._merge_all(main, old, ())
+
+    def _merger(self, main: Sha) -> Merger:
+        return Merger(self._repository, self._carrier, self._scanner, main)
+
+    def _merge_all(self, main: Sha, old: Heads, made: Merged) -> tuple[Merged, Stopped | None]:
         """Make the merges that are missing after ``made``: dependencies first, then main."""
-        merger = Merger(self.repository, self.carrier, main)
+        merger = self._merger(main)
         merged = list(made)
         tips = _new_heads(old, made)
-        for pull_request in synced_pull_requests(self.carrier):
+        for pull_request in synced_pull_requests(self._carrier):
             branch = pull_request.branch
-            for source in (*sources(self.carrier, pull_request), None):
+            for source in (*sources(self._carrier, pull_request), None):
                 theirs = main if source is None else tips[source.branch]
-                if self.repository.is_ancestor(theirs, tips[branch]):
+                if self._repository.is_ancestor(theirs, tips[branch]):
                     continue
                 planned = Planned(pull_request, source, tips[branch], theirs)
                 result = merger.merge(planned)
                 if isinstance(result, Stopped):
-                    self.told(f"{branch}: merging {planned.source_name} needs a person")
+                    self._told(f"{branch}: merging {planned.source_name} needs a person")
                     return tuple(merged), result
-                self.told(f"{branch}: merged {planned.source_name}{_conflicts(result)}")
+                self._told(f"{branch}: merged {planned.source_name}{_conflicts(result)}")
                 tips[branch] = result.commit
                 merged.append(result)
         return tuple(merged), None
@@ -119,7 +148,7 @@ class Syncer:
     def _end(
         self, main_name: str, main: Sha, old: Heads, merged: Merged, stopped: Stopped | None
     ) -> Synced:
-        before, lost = count_commits(self.repository, main, old, _new_heads(old, merged))
+        before, lost = count_commits(self._repository, main, old, _new_heads(old, merged))
         if stopped is not None:
             pending = describe(stopped)
             self._offer(StoppedSync(main_name, main, old, merged, pending, "preparing"), stopped)
@@ -127,8 +156,8 @@ class Syncer:
         if lost:
             raise Refusal(f"{lost} commits would no longer be reachable; nothing was moved")
         if merged:
-            self.operations.finish(main, old, merged)
-        self.operations.forget_stopped()
+            self._operations.finish(main, old, merged)
+        self._operations.forget_stopped()
         return Synced(main, merged, None, before, lost)
 
     def _offer(self, waiting: StoppedSync, stopped: Stopped) -> None:
@@ -136,16 +165,16 @@ class Syncer:
 
         A kill on the way leaves a sync that says it is not made to its end.
         """
-        self.operations.stop(replace(waiting, state="preparing"))
-        self.operations.remove_worktree()
+        self._operations.stop(replace(waiting, state="preparing"))
+        self._operations.remove_worktree()
         planned = stopped.planned
-        files = Merger(self.repository, self.carrier, waiting.main).write(stopped.settled)
+        files = self._merger(waiting.main).write(stopped.settled)
         subject = messages.subject(planned.pull_request, planned.source)
         message = f"{subject}\n\n{messages.body(_files(waiting.pending), None)}"
         kept = tuple(record.commit for record in waiting.merged)
         offer = person.Offer(stopped, message, files, kept)
-        person.prepare(self.repository, self.operations.worktree, offer)
-        self.operations.stop(replace(waiting, state="waiting"))
+        person.prepare(self._repository, self._operations.worktree, offer)
+        self._operations.stop(replace(waiting, state="waiting"))
 
     def _offer_again(self, waiting: StoppedSync, why: str) -> None:
         """Make the worktree again.
@@ -154,7 +183,7 @@ class Syncer:
             Refusal: Always: the merge is to be settled there first.
         """
         planned = self._planned(waiting.pending)
-        stopped = Merger(self.repository, self.carrier, waiting.main).merge(planned)
+        stopped = self._merger(waiting.main).merge(planned)
         if not isinstance(stopped, Stopped):
             raise Refusal(
                 f"{waiting.pending.branch}: the merge of {planned.source_name} no longer needs a "
@@ -162,7 +191,7 @@ class Syncer:
             )
         self._offer(waiting, stopped)
         raise Refusal(
-            f"{self.operations.worktree}: the worktree {why}; it is there now with the merge "
+            f"{self._operations.worktree}: the worktree {why}; it is there now with the merge "
             f"of {planned.source_name} into {waiting.pending.branch}: settle it, git add, then "
             "run merge_series sync --continue",
             ExitCode.WAITING,
@@ -170,7 +199,7 @@ class Syncer:
 
     def _adopt(self, waiting: StoppedSync, result: person.Staged | person.Committed) -> MergeRecord:
         pending = waiting.pending
-        merger = Merger(self.repository, self.carrier, waiting.main)
+        merger = self._merger(waiting.main)
         files = _files(pending)
         planned = self._planned(pending)
         if isinstance(result, person.Staged):
@@ -178,8 +207,8 @@ class Syncer:
         return merger.adopt(planned, result.commit, files)
 
     def _planned(self, pending: Pending) -> Planned:
-        by_branch = {pull_request.branch: pull_request for pull_request in self.carrier.series}
-        by_name = {pull_request.name: pull_request for pull_request in self.carrier.series}
+        by_branch = {pull_request.branch: pull_request for pull_request in self._carrier.series}
+        by_name = {pull_request.name: pull_request for pull_request in self._carrier.series}
         if pending.branch not in by_branch:
             raise Refusal(
                 f"SERIES.md no longer has the branch {pending.branch}; drop the sync with --abort"
@@ -200,14 +229,7 @@ def dry_run(path: Path, carrier: Carrier, main_name: str, told: Callable[[str], 
         told: Called with a sentence a merge.
     """
     with tempfile.TemporaryDirectory() as folder, Repository.open(path, Path(folder)) as repository:
-        operations = Operations(repository)
-        refuse_stopped(operations)
-        main = resolve_main(repository, carrier, main_name)
-        old = ready(repository, carrier, main)
-        syncer = Syncer(repository, carrier, operations, told)
-        merged, stopped = syncer.merge_all(main, old, ())
-        before, lost = count_commits(repository, main, old, _new_heads(old, merged))
-    return Synced(main, merged, None if stopped is None else describe(stopped), before, lost)
+        return Syncer(repository, carrier, Operations(repository), told).rehearse(main_name)
 
 
 def abort_sync(operations: Operations) -> Pending:

@@ -1,6 +1,7 @@
 """Two commits merged by ``git merge-tree``, without a worktree, and what git said about it."""
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,10 @@ _PINNED = (
 )  # fmt: skip
 
 _CLEAN, _CONFLICTED = 0, 1
+
+# A line with which git opens or closes a conflict. The one between both sides proves nothing: it
+# underlines headings as well.
+CONFLICT_MARKER = re.compile(rb"^(?:<{7}|>{7})(?: .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

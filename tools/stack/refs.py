@@ -40,13 +40,13 @@ def heads(repository: Repository, branches: Sequence[str]) -> dict[str, Sha]:
     listed = [line.split("\0") for line in answer.text.split("\n") if line]
     found = {ref: head for ref, head, _ in listed}
     aim = {ref: target for ref, _, target in listed if target}
-    # A pattern also matches refs below it: asking by full name leaves those out.
     for branch in branches:
         if branch_ref(branch) in aim:
             raise Refusal(
                 f"branch {branch} is a symbolic ref to {aim[branch_ref(branch)]}, which would move "
                 "with it; make it a branch of its own"
             )
+    # A pattern also matches refs below it: asking by full name leaves those out.
     return {b: Sha(found[branch_ref(b)]) for b in branches if branch_ref(b) in found}
 
 
