@@ -155,7 +155,7 @@ class _Scan:
             )
         blob = blobs[GRID_PATH]
         if blob not in cache.grids:
-            cache.grids[blob] = derive(self._parse(GRID_PATH)[1])
+            cache.grids[blob] = derive(self._parse(GRID_PATH)[1]).grid
         self._grid = cache.grids[blob]
         self._functions = self._grid.accessors | self._grid.state | {SHIM, RESOLVE}
 
