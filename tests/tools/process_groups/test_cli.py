@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import process_groups
 from process_groups.allowlist import ALLOWLIST_PATH, parse
 from process_groups.cli import run
-from process_groups.scan import scan_directory
+from process_groups.directory import scan_directory
 
 Tree = Callable[..., Path]
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from process_groups.directory import scan_directory
 from process_groups.reads import Read
-from process_groups.scan import ScanCache, ScanError, scan_directory, scan_tree
+from process_groups.scan import ScanCache, ScanError, scan_tree
 
 # How long an example takes depends on what else the machine does.
 unhurried = settings(deadline=None)
