@@ -80,6 +80,8 @@ class ScanCache:
         exports: What the module in a path and blob gives to others.
         aliases: Which second names a file gives to others for some words.
         results: The reads of a file.
+        one_of: For each set of words the one object that stands for it: equal sets that are
+            different objects are slow to compare, and every look-up would.
     """
 
     grids: dict[str, Grid] = field(default_factory=dict)
@@ -88,6 +90,7 @@ class ScanCache:
     exports: dict[tuple[str, str], Exports] = field(default_factory=dict)
     aliases: dict[tuple[str, str, Words], Words] = field(default_factory=dict)
     results: dict[tuple[str, str, Grid, Words], Result] = field(default_factory=dict)
+    one_of: dict[Words, Words] = field(default_factory=dict)
 
     def add(self, other: "ScanCache") -> None:
         """Take over what another cache holds."""
@@ -191,12 +194,12 @@ class Scan:
 
     def first_words(self) -> Words:
         """Return the names that a read uses unless a module gives it another one."""
-        return self._functions | {_MODULE_WORD}
+        return self._one(self._functions | {_MODULE_WORD})
 
     def more_words(self, paths: Collection[str], words: Words) -> Words:
         """Return ``words``, and the names under which files in ``paths`` give them to others."""
         found = [self._exported_aliases(path, words) for path in self._holding(paths, words)]
-        return words.union(*found)
+        return self._one(words.union(*found))
 
     def reads_in(self, paths: Collection[str], words: Words) -> Lines:
         """Return the reads in some of the tree's files."""
@@ -212,6 +215,9 @@ class Scan:
             if path not in _OUTSIDE:
                 found |= self._reads(path, words)
         return found
+
+    def _one(self, words: Words) -> Words:
+        return self.cache.one_of.setdefault(words, words)
 
     def _holding(self, paths: Collection[str], words: Words) -> list[str]:
         return [path for path in paths if path != GRID_PATH and self._holds(path, words)]

@@ -75,7 +75,10 @@ FOUND = {
     ),
     "module in a class": (PS + "class C:\n    ps = parallel_state", ["C parallel_state"]),
     "getattr with a constant": (PS + "getattr(parallel_state, 'tp_rank')()", ["<module> tp_rank"]),
-    "getattr with a variable": (PS + "getattr(parallel_state, x)", ["<module> parallel_state unresolved"]),
+    "getattr with a variable": (
+        PS + "getattr(parallel_state, x)",
+        ["<module> parallel_state unresolved"],
+    ),
     "own getattr": (
         PS + "def getattr(a, b): ...\ngetattr(parallel_state, 'tp_rank')",
         ["<module> parallel_state unresolved"],
