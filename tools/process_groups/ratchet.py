@@ -34,8 +34,9 @@ class Difference(NamedTuple):
     Attributes:
         new: Reads in the tree that the list does not have.
         gone: Entries of the list that the tree no longer has.
-        moved: Pairs of the two others, in neither of them: one function read in the same way, in
-            a definition that went to another file or class, or got another name in its file.
+        moved: Pairs of the two others, in neither of them: one function read in the same way in
+            a definition that reads nothing any more, and in one that read nothing before and has
+            its name, or stands in its file.
     """
 
     new: Counter[Read]
@@ -47,9 +48,12 @@ def compare(found: Counter[Read], allowed: Counter[Read]) -> Difference:
     """Return how ``found`` differs from ``allowed``; all parts are empty if it does not."""
     new, gone = found - allowed, allowed - found
     moved: Counter[Move] = Counter()
+    here, there = ({(read.path, read.scope) for read in side} for side in (found, allowed))
+    left = [read for read in sorted(gone) if (read.path, read.scope) not in here]
+    come = [read for read in sorted(new) if (read.path, read.scope) not in there]
     # The closest pairs first: a whole file that went elsewhere, then a definition, then a name.
     for near in (_same_scope, _same_definition, _same_file):
-        for before, now in product(sorted(gone), sorted(new)):
+        for before, now in product(left, come):
             pairs = min(gone[before], new[now])
             same_read = (before.function, before.kind) == (now.function, now.kind)
             if pairs and same_read and near(before, now):

@@ -62,15 +62,15 @@ def _may_fork() -> bool:
 
 def _results(scan: Scan, shares: list[list[str]]) -> list[ScanCache]:
     context = multiprocessing.get_context("fork")
-    pipes = []
+    pipes: list[Connection] = []
     workers = []
     for share in shares:
         ours, theirs = context.Pipe()
+        pipes.append(ours)
         # A fork has the scan already, so nothing is copied to it.
-        worker = context.Process(target=_work, args=(scan, share, theirs), daemon=True)
+        worker = context.Process(target=_work, args=(scan, share, theirs, [*pipes]), daemon=True)
         worker.start()
         theirs.close()
-        pipes.append(ours)
         workers.append(worker)
     found = []
     # A worker that met a file it cannot scan has closed its end.
@@ -92,7 +92,10 @@ def _results(scan: Scan, shares: list[list[str]]) -> list[ScanCache]:
     return found
 
 
-def _work(scan: Scan, share: list[str], pipe: Connection) -> None:
+def _work(scan: Scan, share: list[str], pipe: Connection, parents: list[Connection]) -> None:
+    # A fork has copies of the parent's ends, and would wait for itself if it kept them.
+    for end in parents:
+        end.close()
     with suppress(ScanError, EOFError, BrokenPipeError):
         while True:
             words, last = pipe.recv()
