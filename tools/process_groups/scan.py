@@ -2,7 +2,7 @@
 
 A file is parsed only if it holds a name that a read could use; of the others only the syntax is
 checked. What is found is kept by blob, so the next tree costs only the files that differ, and
-those whose names lead to a file that differs.
+those whose names lead to a file that gives others something different.
 """
 
 import gc
@@ -58,8 +58,8 @@ class Result(NamedTuple):
 
     Attributes:
         reads: The lines of each.
-        depends: The blobs of the paths that the reads depend on; None for a path that the tree
-            did not have.
+        depends: The paths on whose exports the reads depend, each with the blob it had; None for a
+            path that the tree did not have.
     """
 
     reads: Lines
@@ -244,7 +244,7 @@ class Scan:
     def _reads(self, path: str, words: Words) -> Lines:
         key = path, self._blobs[path], self._grid, words
         known = self.cache.results.get(key)
-        if known is not None and all(self._blobs.get(p) == blob for p, blob in known.depends):
+        if known is not None and all(self._gives_the_same(*item) for item in known.depends):
             return known.reads
         file = self._source(path)
         everything = list(statements_of(file.tree.body, into_definitions=True))
@@ -272,6 +272,17 @@ class Scan:
         depends = tuple((asked, self._blobs.get(asked)) for asked in sorted(resolver.asked))
         self.cache.results[key] = Result(reads, depends)
         return reads
+
+    def _gives_the_same(self, path: str, blob: str | None) -> bool:
+        """Tell whether a module gives others what it gave them when it had that blob.
+
+        Most changes to a module touch nothing that others import, so they cost its own scan alone.
+        """
+        now = self._blobs.get(path)
+        if now == blob:
+            return True
+        before = None if now is None or blob is None else self.cache.exports.get((path, blob))
+        return before is not None and self._exports(path) == before
 
     def _exports(self, path: str) -> Exports:
         key = path, self._blobs[path]

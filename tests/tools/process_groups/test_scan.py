@@ -166,6 +166,19 @@ def test_what_is_kept_is_not_believed_where_another_file_decides(base: Files) ->
     assert blobs.scan(base | user | through) == read
 
 
+def test_a_change_to_what_others_do_not_import_costs_its_file_alone(base: Files) -> None:
+    blobs = Blobs()
+    helper = "from .parallel_state import tp_rank\n\ndef help(): ...\n"
+    users = {f"{CORE}/a{n}.py": f"from .b import tp_rank\ntp_rank()\n# {n}" for n in range(3)}
+    assert len(blobs.scan(base | users | {f"{CORE}/b.py": helper})) == 3
+    longer = helper.replace("...", "tp_rank()")
+    assert len(blobs.scan(base | users | {f"{CORE}/b.py": longer})) == 4
+    assert blobs.read == {f"{CORE}/b.py"}
+    own = helper.replace("from .parallel_state", "from elsewhere")
+    assert blobs.scan(base | users | {f"{CORE}/b.py": own}) == []
+    assert blobs.read == {f"{CORE}/b.py", *users}
+
+
 def test_another_parallel_state_decides_anew(base: Files) -> None:
     blobs = Blobs()
     user = {f"{CORE}/a.py": PS + "parallel_state.tp_rank()\nparallel_state.fresh()"}
