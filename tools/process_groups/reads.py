@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 # How hard a read of each kind stands in the way of a second grid, worst first. A shim is as bad as
 # an accessor: it reads every group at once. So is a place that cannot be resolved: it may read any.
-# A fallback is passed by a caller that hands its groups in, a warned one says so where a caller does
-# not, and a guarded read does not happen where the global grid was never built.
+# A fallback is passed by a caller that hands its groups in, a warned one says so where a caller
+# does not, and a guarded read does not happen where the global grid was never built.
 SEVERITY = {
     "accessor": 0,
     "shim": 0,

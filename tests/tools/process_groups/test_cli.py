@@ -79,7 +79,14 @@ def test_list_as_json(tree: Tree, said: Said) -> None:
                 "lines": [3, 4],
             }
         ],
-        "kinds": {"accessor": 2, "shim": 0, "unresolved": 0, "fallback": 0, "warned": 0, "guarded": 0},
+        "kinds": {
+            "accessor": 2,
+            "shim": 0,
+            "unresolved": 0,
+            "fallback": 0,
+            "warned": 0,
+            "guarded": 0,
+        },
         "packages": {
             "megatron/core": {
                 "accessor": 2,
