@@ -43,17 +43,28 @@ class Other(NamedTuple):
 Binding = Import | Value | Other
 
 
+class Uses(NamedTuple):
+    """What a file uses that makes its names costlier to collect.
+
+    Attributes:
+        outward: ``global`` or ``nonlocal``; then nested definitions may bind names further out.
+        walrus: ``:=``; then any expression may bind a name.
+    """
+
+    outward: bool
+    walrus: bool
+
+
 class Names:
     """The names that one scope binds.
 
     Args:
         node: The module, definition, lambda or comprehension whose scope this is.
         package: Dotted name of the package that relative imports start from.
-        inner: Look into nested definitions too, for what they bind here through ``global`` and
-            ``nonlocal``; it costs a walk over all of them.
+        uses: What the file uses.
     """
 
-    def __init__(self, node: ScopeNode, package: str, *, inner: bool) -> None:
+    def __init__(self, node: ScopeNode, package: str, uses: Uses) -> None:
         self.bound: dict[str, list[Binding]] = {}
         self.stars: list[str] = []
         self.globals: set[str] = set()
@@ -61,6 +72,7 @@ class Names:
         self.parameters: set[str] = set()
         self.definitions: dict[str, list[Definition]] = {}
         self._package = package
+        self._uses = uses
         if isinstance(node, Function | ast.Lambda):
             self.parameters = {argument.arg for argument in parameters_of(node.args)}
             for name in self.parameters:
@@ -74,7 +86,7 @@ class Names:
         # What `global` and `nonlocal` hand to a scope further out.
         self.module_wide = self._hand_out(self.globals)
         self.outer = self._hand_out(self.nonlocals)
-        if inner:
+        if uses.outward:
             self._take_in(node)
 
     def _hand_out(self, names: set[str]) -> dict[str, list[Binding]]:
@@ -84,7 +96,7 @@ class Names:
     def _take_in(self, node: ScopeNode) -> None:
         for definitions in self.definitions.values():
             for definition in definitions:
-                names = Names(definition, self._package, inner=True)
+                names = Names(definition, self._package, self._uses)
                 for name, bindings in names.module_wide.items():
                     wide = self.bound if isinstance(node, ast.Module) else self.module_wide
                     wide.setdefault(name, []).extend(bindings)
@@ -103,7 +115,14 @@ class Names:
             note = self._NOTES.get(type(node))
             if note is not None:
                 note(self, node)
-            pending.extend(reversed(_same_scope(node)))
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and _plain_targets(
+                node
+            ):
+                # Its targets are noted with their value.
+                if self._uses.walrus and node.value is not None:
+                    pending.append(node.value)
+                continue
+            pending.extend(reversed(_same_scope(node, walrus=self._uses.walrus)))
 
     def _definition(self, node: Definition) -> None:
         self._bind(node.name, Other(node))
@@ -168,15 +187,23 @@ class Names:
     }
 
 
-def _same_scope(node: ast.AST) -> list[ast.AST]:
+def _same_scope(node: ast.AST, *, walrus: bool) -> list[ast.AST]:
     """Return the parts of ``node`` that may bind further names in the scope it stands in."""
+    if not walrus:
+        # Of all expressions, only targets bind.
+        if isinstance(node, Definition):
+            return []
+        return [
+            child
+            for child in ast.iter_child_nodes(node)
+            if not isinstance(child, ast.expr)
+            or isinstance(getattr(child, "ctx", None), ast.Store | ast.Del)
+        ]
     if isinstance(node, Definition | ast.Lambda):
         return list(outside_of(node))
     if isinstance(node, ast.comprehension):
         # Its targets are the comprehension's own; only a walrus inside binds out here.
         return [node.iter, *node.ifs]
-    if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and _plain_targets(node):
-        return [] if node.value is None else [node.value]
     return list(ast.iter_child_nodes(node))
 
 

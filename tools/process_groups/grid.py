@@ -17,12 +17,13 @@ from a group) and memory buffers are none of these.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from process_groups.bindings import Function, parameters_of, statements_of
+from process_groups.bindings import Function, statements_of
 from process_groups.conditions import NO_FACTS, Facts, after, implied
 from process_groups.errors import ScanError
+from process_groups.flow import Flow, is_none
 
 PATH = "megatron/core/parallel_state.py"
 MODULE = "megatron.core.parallel_state"
@@ -30,7 +31,6 @@ MODULE = "megatron.core.parallel_state"
 _TORCH_MAKERS = frozenset(
     {"new_group", "new_subgroups", "new_subgroups_by_enumeration", "split_group"}
 )
-_FILLING_METHODS = frozenset({"add", "append", "extend", "insert", "setdefault", "update"})
 _EXISTS = "exists"
 
 
@@ -48,15 +48,51 @@ class Grid(NamedTuple):
     tests: frozenset[str]
 
 
-def derive(tree: ast.Module) -> Grid:
-    """Return the grid that a parsed ``parallel_state.py`` holds.
+class Cause(NamedTuple):
+    """Why a name of ``parallel_state.py`` is a maker, state or an accessor.
+
+    Attributes:
+        line: Where it shows.
+        text: What stands there, as the end of a sentence that begins with the name.
+        source: The name from which it follows, which has a cause of its own; None at the end of
+            the chain, where torch makes the group.
+    """
+
+    line: int
+    text: str
+    source: str | None
+
+
+Causes = dict[str, Cause]
+
+
+class Derivation(NamedTuple):
+    """A grid, and how it was found.
+
+    Attributes:
+        grid: The names that matter.
+        makers: Functions that make process groups, each with its cause.
+        state: The variables of the grid, each with its cause.
+        accessors: The accessors, each with its cause.
+        rest: All other functions.
+    """
+
+    grid: Grid
+    makers: Causes
+    state: Causes
+    accessors: Causes
+    rest: frozenset[str]
+
+
+def derive(tree: ast.Module) -> Derivation:
+    """Return the grid that a parsed ``parallel_state.py`` holds, and why.
 
     Raises:
         ScanError: No function of it returns a process group.
     """
     top_level = list(statements_of(tree.body, into_definitions=False))
     functions = {node.name: node for node in top_level if isinstance(node, Function)}
-    flows = {name: _Flow(node) for name, node in functions.items()}
+    flows = {name: Flow(node) for name, node in functions.items()}
     makers = _makers(flows)
     variables = {
         item.id
@@ -72,156 +108,88 @@ def derive(tree: ast.Module) -> Grid:
             f"{PATH}: no function returns a process group that this module makes; "
             "the scan needs the tree's own parallel_state.py"
         )
-    rest = {name: functions[name] for name in functions.keys() - accessors - makers}
+    rest = {name: functions[name] for name in functions.keys() - accessors.keys() - makers.keys()}
     tests = {name for name, node in rest.items() if _is_grid_test(node, state)}
-    return Grid(frozenset(accessors), frozenset(state), frozenset(tests))
+    grid = Grid(frozenset(accessors), frozenset(state), frozenset(tests))
+    return Derivation(grid, makers, state, accessors, frozenset(rest))
 
 
-class _Flow:
-    """Where the values in one function come from, without regard to order."""
-
-    def __init__(self, node: Function) -> None:
-        self.parameters = {argument.arg for argument in parameters_of(node.args)}
-        self.globals: set[str] = set()
-        self.sources: dict[str, list[ast.expr]] = {}
-        self._bound: set[str] = set()
-        self.calls: list[ast.Call] = []
-        self.returns: list[ast.expr] = []
-        self._collect(node.body, self.returns)
-
-    def _collect(self, body: list[ast.stmt], returns: list[ast.expr]) -> None:
-        pending: list[ast.AST] = list(body)
-        while pending:
-            node = pending.pop()
-            if isinstance(node, Function):
-                inner: list[ast.expr] = []
-                self._collect(node.body, inner)
-                self.sources.setdefault(node.name, []).extend(inner)
-                self._bound.add(node.name)
-                continue
-            pending.extend(ast.iter_child_nodes(node))
-            if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom):
-                returns.extend(filter(None, [node.value]))
-            elif isinstance(node, ast.Global):
-                self.globals.update(node.names)
-            elif isinstance(node, ast.Call):
-                self.calls.append(node)
-                self._fill(node)
-            else:
-                for target, value in _assigned(node):
-                    self._assign(target, value)
-
-    def _assign(self, target: ast.expr, value: ast.expr) -> None:
-        for node in ast.walk(target):
-            if isinstance(node, ast.Name):
-                self.sources.setdefault(node.id, []).append(value)
-                if isinstance(node.ctx, ast.Store):
-                    self._bound.add(node.id)
-
-    def _fill(self, call: ast.Call) -> None:
-        # `groups.append(group)` and `groups.update(...)` fill what they are called on.
-        method = call.func
-        if (
-            isinstance(method, ast.Attribute)
-            and method.attr in _FILLING_METHODS
-            and isinstance(method.value, ast.Name)
-        ):
-            self.sources.setdefault(method.value.id, []).extend(call.args)
-
-    def is_local(self, name: str) -> bool:
-        """Tell whether ``name`` is the function's own, not the module's."""
-        return name not in self.globals and (name in self._bound or name in self.parameters)
-
-    def leaves_of(self, value: ast.expr) -> Iterator[ast.expr]:
-        """Yield every name and call that ``value`` may carry the value of."""
-        pending, seen = [value], set()
-        while pending:
-            node = pending.pop()
-            if isinstance(node, ast.Compare) and any(_is_none(item) for item in node.comparators):
-                continue
-            if isinstance(node, ast.IfExp):
-                pending += [node.body, node.orelse]
-                continue
-            if isinstance(node, ast.Call | ast.Name):
-                yield node
-            if isinstance(node, ast.Name):
-                if self.is_local(node.id) and node.id not in seen:
-                    seen.add(node.id)
-                    pending += self.sources.get(node.id, [])
-                continue
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.expr):
-                    pending.append(child)
-                elif isinstance(child, ast.keyword):
-                    pending.append(child.value)
-
-
-def _assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
-    """Return the targets of ``node``, each with what it is given."""
-    if isinstance(node, ast.Assign):
-        return [(target, node.value) for target in node.targets]
-    if isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
-        return [] if node.value is None else [(node.target, node.value)]
-    if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-        return [(node.target, node.iter)]
-    if isinstance(node, ast.withitem) and node.optional_vars is not None:
-        return [(node.optional_vars, node.context_expr)]
-    return []
-
-
-def _makers(flows: dict[str, _Flow]) -> set[str]:
-    makers: set[str] = set()
+def _makers(flows: Mapping[str, Flow]) -> Causes:
+    makers: Causes = {}
     while True:
         found = {
-            name
+            name: Cause(call.lineno, f"calls {_callee(call)}", _known(_callee(call), makers))
             for name, flow in flows.items()
-            if any(_callee(call) in _TORCH_MAKERS | makers for call in flow.calls)
+            if name not in makers
+            for call in flow.calls
+            if _callee(call) in _TORCH_MAKERS | makers.keys()
         }
-        if found == makers:
+        if not found:
             return makers
-        makers = found
+        makers |= found
 
 
-def _state(flows: dict[str, _Flow], makers: set[str], variables: set[str]) -> set[str]:
-    state: set[str] = set()
+def _state(flows: Mapping[str, Flow], makers: Causes, variables: set[str]) -> Causes:
+    state: Causes = {}
     while True:
-        before = len(state)
-        for flow in flows.values():
-            making = [call for call in flow.calls if _callee(call) in _TORCH_MAKERS | makers]
+        found: Causes = {}
+        for function, flow in flows.items():
+            making = [call for call in flow.calls if _callee(call) in _TORCH_MAKERS | makers.keys()]
+            # Each variable that is handed to a maker, and that call.
             ranks = {
-                value.id
+                value.id: call
                 for call in making
                 for value in [*call.args, *(keyword.value for keyword in call.keywords)]
                 if isinstance(value, ast.Name)
             }
-            made = {id(call) for call in making}
             shared = {name for name in variables if not flow.is_local(name)}
-            for name in (shared | flow.globals) & flow.sources.keys() - state:
-                if any(
-                    id(leaf) in made or (isinstance(leaf, ast.Name) and leaf.id in ranks | state)
-                    for value in flow.sources.get(name, [])
-                    for leaf in flow.leaves_of(value)
-                ):
-                    state.add(name)
-        if len(state) == before:
+            for name in sorted((shared | flow.globals) & flow.sources.keys() - state.keys()):
+                for value in flow.sources.get(name, []):
+                    for leaf in flow.leaves_of(value):
+                        cause = _state_cause(leaf, making, ranks, state)
+                        if cause is not None:
+                            line, text, source = cause
+                            text = f"is set by {function} {text}"
+                            found.setdefault(name, Cause(line or value.lineno, text, source))
+        if not found:
             return state
+        state |= found
+
+
+def _state_cause(
+    leaf: ast.expr, making: list[ast.Call], ranks: Mapping[str, ast.Call], state: Causes
+) -> tuple[int, str, str | None] | None:
+    """Return line, text and source if a variable that gets ``leaf`` belongs to the state."""
+    for call in making:
+        if leaf is call:
+            return call.lineno, f"to what {_callee(call)} returns", _callee(call)
+    if isinstance(leaf, ast.Name):
+        if leaf.id in ranks:
+            maker = _callee(ranks[leaf.id])
+            return leaf.lineno, f"to the {leaf.id} given to {maker}", maker
+        if leaf.id in state:
+            return leaf.lineno, f"from {leaf.id}", leaf.id
+    return None
 
 
 def _accessors(
-    top_level: list[ast.stmt], flows: dict[str, _Flow], makers: set[str], state: set[str]
-) -> set[str]:
-    accessors: set[str] = set()
+    top_level: list[ast.stmt], flows: Mapping[str, Flow], makers: Causes, state: Causes
+) -> Causes:
+    accessors: Causes = {}
     while True:
-        before = len(accessors)
+        found: Causes = {}
         for name, flow in flows.items():
-            if name not in makers and any(
-                isinstance(leaf, ast.Name)
-                and leaf.id in state | accessors
-                and not flow.is_local(leaf.id)
-                for value in flow.returns
-                for leaf in flow.leaves_of(value)
-            ):
-                accessors.add(name)
+            if name in makers or name in accessors:
+                continue
+            for value in flow.returns:
+                for leaf in flow.leaves_of(value):
+                    if (
+                        isinstance(leaf, ast.Name)
+                        and leaf.id in state.keys() | accessors.keys()
+                        and not flow.is_local(leaf.id)
+                    ):
+                        cause = Cause(value.lineno, f"returns a value of {leaf.id}", leaf.id)
+                        found.setdefault(name, cause)
         for node in top_level:
             # A second name for an accessor.
             if (
@@ -229,12 +197,19 @@ def _accessors(
                 and isinstance(node.value, ast.Name)
                 and node.value.id in accessors
             ):
-                accessors.update(item.id for item in node.targets if isinstance(item, ast.Name))
-        if len(accessors) == before:
+                cause = Cause(node.lineno, f"is another name of {node.value.id}", node.value.id)
+                names = {item.id for item in node.targets if isinstance(item, ast.Name)}
+                found |= dict.fromkeys(names - accessors.keys(), cause)
+        if not found:
             return accessors
+        accessors |= found
 
 
-def _is_grid_test(node: Function, state: set[str]) -> bool:
+def _known(name: str, causes: Causes) -> str | None:
+    return name if name in causes else None
+
+
+def _is_grid_test(node: Function, state: Causes) -> bool:
     def atom(test: ast.expr, /, *, truth: bool) -> Facts:
         if isinstance(test, ast.Constant) and bool(test.value) != truth:
             return frozenset({_EXISTS})  # a constant never comes out the other way
@@ -243,7 +218,7 @@ def _is_grid_test(node: Function, state: set[str]) -> bool:
             and isinstance(test.left, ast.Name)
             and test.left.id in state
             and len(test.ops) == 1
-            and _is_none(test.comparators[0])
+            and is_none(test.comparators[0])
             and isinstance(test.ops[0], ast.IsNot if truth else ast.Is)
         ):
             return frozenset({_EXISTS})
@@ -274,7 +249,3 @@ def _callee(call: ast.Call) -> str:
     if isinstance(call.func, ast.Name):
         return call.func.id
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

@@ -6,10 +6,12 @@
     (``if not parallel_state.is_initialized(): return``).
 ``fallback``
     It runs only where the caller gave no group: a parameter of an enclosing function that is
-    named like a group, a collection, a rank or a size (``*group*``, ``pg``, ``*pg_collection*``,
-    ``*_rank``, ``*_size``) was ``None`` or false. The same forms count: a branch,
-    ``group or f()``, ``group if group is not None else f()``, and an early exit for callers that
-    gave one.
+    named like a process group, a collection, or a rank or size in one (``tp_group``, ``pg``,
+    ``pg_collection``, ``ep_rank``, ``tensor_model_parallel_size``; not ``param_group`` or
+    ``hidden_size``) was ``None`` or false. The same forms count: a branch, ``group or f()``,
+    ``group if group is not None else f()``, and an early exit for callers that gave one. A
+    parameter that was assigned further up is no longer what the caller gave, unless it was
+    assigned another such parameter.
 ``warned``
     A fallback that says so: a statement that calls ``warn_process_group_fallback`` of
     ``process_group_fallback.py`` comes before it on every way there, in its own block or in one
@@ -35,7 +37,15 @@ from process_groups.scope import Scope
 _GUARDED = "guarded"
 _FALLBACK = "fallback"
 _WARNED = "warned"
-_GROUP_NAME = re.compile(r".*group.*|pg|.*pg_collection.*|.*_rank|.*_size")
+_GROUP_NAME = re.compile(
+    # Groups of parameters, buckets and tokens are none of processes.
+    r"(?:.*_)?(?<!param_)(?<!bucket_)(?<!num_)(?<!model_)(?<!main_)groups?"
+    r"|(?:.*_)?(?:pg|pgs|pg_collections?)"
+    # A rank or size counts if it is one along a dimension of a grid.
+    r"|(?:.*_)?(?:tp|cp|pp|dp|ep|mp|etp|edp|expt|gtp|fsdp|(?<!virtual_pipeline_model_)parallel)"
+    r"(?:_group|_world|_remat)?_(?:rank|size)"
+    r"|(?:world|group|process_group)_size|(?:global_)?rank"
+)
 
 
 class Kinds:
@@ -86,7 +96,7 @@ class Kinds:
             name = test.id if isinstance(test, ast.Name) else None
         if name is None:
             return NO_FACTS
-        if _is_group_parameter(name, scope):
+        if _is_group_parameter(name, test, scope):
             return frozenset({_FALLBACK}) if absent else NO_FACTS
         return NO_FACTS if isinstance(test, ast.Compare) else self._of_variable(name, scope, truth)
 
@@ -116,11 +126,24 @@ class _AtomHere:
         return self._kinds.atom(test, self._scope, truth=truth)
 
 
-def _is_group_parameter(name: str, scope: Scope) -> bool:
+def _is_group_parameter(name: str, test: ast.expr, scope: Scope) -> bool:
     if not _GROUP_NAME.fullmatch(name):
         return False
     place = scope.find(name)
-    return place is not None and name in place.names.parameters
+    if place is None or name not in place.names.parameters:
+        return False
+    # The parameter itself comes first; what is bound by a loop or `with` has no value to place.
+    _, *later = place.names.bound[name]
+    return all(
+        isinstance(item, Value)
+        and (item.node.lineno >= test.lineno or _is_callers(item.node, place))
+        for item in later
+    )
+
+
+def _is_callers(value: ast.expr, scope: Scope) -> bool:
+    """Tell whether a value is another group that the caller gave."""
+    return isinstance(value, ast.Name) and _is_group_parameter(value.id, value, scope)
 
 
 def _compared_with_none(test: ast.Compare) -> str | None:

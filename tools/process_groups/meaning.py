@@ -1,6 +1,7 @@
 """What a dotted name in a file means, from the scope where it stands to its place of definition."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from process_groups.bindings import Binding, Function, Import, Other, Value
@@ -16,6 +17,10 @@ FALLBACK_PATH = "megatron/core/process_group_fallback.py"
 RESOLVE = "resolve_process_groups"
 RESOLVE_TARGET = f"{module_name(FALLBACK_PATH)}.{RESOLVE}"
 _WARNING = f"{module_name(FALLBACK_PATH)}.warn_process_group_fallback"
+
+_ABSOLUTE_NAME = re.compile(r"megatron(\.\w+)+")
+# What it starts from is not in the text, so the last name decides.
+_RELATIVE_NAME = re.compile(rf"\.+(\w+\.)*{MODULE.rpartition('.')[2]}")
 
 
 class Meanings:
@@ -53,6 +58,14 @@ class Meanings:
         if isinstance(node, ast.Attribute) and node.attr == SHIM:
             return None if self._is_other_shim(node, meanings, scope) else _SHIM_FUNCTION
         return None
+
+    def are_named_by(self, text: str) -> bool:
+        """Tell whether a text is the dotted name of ``parallel_state`` or of something in it."""
+        if _RELATIVE_NAME.fullmatch(text):
+            return True
+        return _ABSOLUTE_NAME.fullmatch(text) is not None and any(
+            f"{meaning}.".startswith(f"{MODULE}.") for meaning in self._resolver.resolve(text)
+        )
 
     def is_grid_test(self, node: ast.expr, scope: Scope) -> bool:
         """Tell whether an expression can only mean a grid test."""

@@ -8,9 +8,10 @@ fallback, then warned, then guarded) without asking; one that raises any of them
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import NamedTuple
 
-from process_groups.reads import LEVELS, SEVERITY, Read
+from process_groups.reads import LEVELS, MODULE_SCOPE, SEVERITY, Read
 
 _Place = tuple[str, str, str]
 _Levels = tuple[int, ...]
@@ -20,21 +21,62 @@ _KINDS_OF_LEVEL = tuple(
 )
 
 
+class Move(NamedTuple):
+    """A read that stands elsewhere now."""
+
+    before: Read
+    now: Read
+
+
 class Difference(NamedTuple):
     """How a tree's reads differ from a list, kinds told apart.
 
     Attributes:
         new: Reads in the tree that the list does not have.
         gone: Entries of the list that the tree no longer has.
+        moved: Pairs of the two others, in neither of them: one function read in the same way in
+            a definition that reads nothing any more, and in one that read nothing before and has
+            its name, or stands in its file.
     """
 
     new: Counter[Read]
     gone: Counter[Read]
+    moved: Counter[Move]
 
 
 def compare(found: Counter[Read], allowed: Counter[Read]) -> Difference:
-    """Return how ``found`` differs from ``allowed``; both parts are empty if it does not."""
-    return Difference(found - allowed, allowed - found)
+    """Return how ``found`` differs from ``allowed``; all parts are empty if it does not."""
+    new, gone = found - allowed, allowed - found
+    moved: Counter[Move] = Counter()
+    here, there = ({(read.path, read.scope) for read in side} for side in (found, allowed))
+    left = [read for read in sorted(gone) if (read.path, read.scope) not in here]
+    come = [read for read in sorted(new) if (read.path, read.scope) not in there]
+    # The closest pairs first: a whole file that went elsewhere, then a definition, then a name.
+    for near in (_same_scope, _same_definition, _same_file):
+        for before, now in product(left, come):
+            pairs = min(gone[before], new[now])
+            same_read = (before.function, before.kind) == (now.function, now.kind)
+            if pairs and same_read and near(before, now):
+                moved[Move(before, now)] += pairs
+                gone[before] -= pairs
+                new[now] -= pairs
+    return Difference(+new, +gone, moved)
+
+
+def _same_scope(before: Read, now: Read) -> bool:
+    return before.scope == now.scope != MODULE_SCOPE
+
+
+def _same_definition(before: Read, now: Read) -> bool:
+    return _definition(before) == _definition(now) != MODULE_SCOPE
+
+
+def _same_file(before: Read, now: Read) -> bool:
+    return before.path == now.path
+
+
+def _definition(read: Read) -> str:
+    return read.scope.rpartition(".")[2].partition("#")[0]
 
 
 def added(theirs: Counter[Read], base: Counter[Read]) -> Counter[Read]:
@@ -76,6 +118,18 @@ def total_by_kind(reads: Mapping[Read, int]) -> dict[str, int]:
     return {
         kind: sum(count for read, count in reads.items() if read.kind == kind) for kind in SEVERITY
     }
+
+
+def total_by_package(reads: Mapping[Read, int]) -> dict[str, dict[str, int]]:
+    """Return the number of reads of each kind in each package right below ``megatron/core``.
+
+    A module that stands in ``megatron/core`` itself counts there.
+    """
+    packages: dict[str, Counter[Read]] = {}
+    for read, count in reads.items():
+        package = "/".join(read.path.split("/")[:-1][:3])
+        packages.setdefault(package, Counter())[read] += count
+    return {package: total_by_kind(packages[package]) for package in sorted(packages)}
 
 
 def _levels_by_place(reads: Counter[Read]) -> dict[_Place, _Levels]:

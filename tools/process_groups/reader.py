@@ -1,9 +1,13 @@
 """Finds the reads in one file.
 
 A function that is passed on without a call is a read, and so is one that is assigned to another
-name; what is done with that name afterwards is not counted again. The module itself, handed on as
-a value, is a read of ``parallel_state``: whoever gets it may read anything. A second name for the
-module (``mpu = parallel_state``) is followed like an import.
+name; what is done with that name afterwards is not counted again. A second name for the module
+(``mpu = parallel_state``) is followed like an import.
+
+*Unresolved* is a read of ``parallel_state`` where what is read cannot be told: the module handed on
+as a value (``getattr(parallel_state, name)``, ``self.mpu = parallel_state``), its ``__dict__``, and
+a text that names it (``import_module("megatron.core.parallel_state")``). No test makes it milder:
+who holds the module may read it later.
 
 Default values, decorators and base classes belong to the scope around their definition, where
 they run.
@@ -11,7 +15,6 @@ they run.
 
 import ast
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 
 from process_groups.bindings import Comprehension, Definition, outside_of
@@ -20,8 +23,12 @@ from process_groups.grid import MODULE
 from process_groups.kinds import Kinds
 from process_groups.meaning import Meanings
 from process_groups.modules import dotted
-from process_groups.reads import Read
+from process_groups.reads import MODULE_SCOPE, Lines, Read
 from process_groups.scope import Scope
+
+_MODULE_NAME = MODULE.rpartition(".")[2]
+# What hands out everything that the module has.
+_WHOLE_MODULE = frozenset({"__dict__", "__getattribute__"})
 
 
 class Reader:
@@ -51,13 +58,13 @@ class Reader:
         self._words = words
         self._meanings = meanings
         self._kinds = Kinds(meanings)
-        self._found: Counter[Read] = Counter()
+        self._found: dict[Read, list[int]] = {}
         self._in_text = False
 
-    def read(self, tree: ast.Module) -> Counter[Read]:
-        """Return the file's reads."""
+    def read(self, tree: ast.Module) -> Lines:
+        """Return the lines of each of the file's reads."""
         self._body(tree.body, self._scope, NO_FACTS)
-        return self._found
+        return {read: tuple(sorted(lines)) for read, lines in self._found.items()}
 
     def _body(self, body: Sequence[ast.stmt], scope: Scope, facts: Facts) -> None:
         if not body or not self._touched(_first_line(body[0]), body[-1].end_lineno):
@@ -77,7 +84,7 @@ class Reader:
             self._expression(node.test, scope, facts)
             self._body(node.body, scope, facts | self._implied(node.test, scope, truth=True))
             self._body(node.orelse, scope, facts | self._implied(node.test, scope, truth=False))
-        elif not self._is_second_name(node, scope):
+        elif not self._is_second_name(node, scope) and not _is_text(node):
             self._fields(node, scope, facts)
 
     def _is_second_name(self, node: ast.stmt, scope: Scope) -> bool:
@@ -116,6 +123,8 @@ class Reader:
             return
         if isinstance(node, ast.Name | ast.Attribute):
             self._name(node, scope, facts)
+        elif isinstance(node, ast.Constant):
+            self._constant(node, scope)
         elif isinstance(node, ast.IfExp):
             self._expression(node.test, scope, facts)
             for part, truth in ((node.body, True), (node.orelse, False)):
@@ -126,10 +135,8 @@ class Reader:
                 facts |= self._implied(value, scope, truth=isinstance(node.op, ast.And))
         elif isinstance(node, ast.Lambda | Comprehension):
             self._inner(node, scope, facts)
-        elif isinstance(node, ast.Call) and (attribute := _constant_getattr(node, scope)):
-            self._name(attribute, scope, facts)
-            for default in node.args[2:]:
-                self._expression(default, scope, facts)
+        elif isinstance(node, ast.Call):
+            self._call(node, scope, facts)
         elif isinstance(node, ast.JoinedStr):
             # Before Python 3.12 the parts of an f-string have no lines of their own.
             outer, self._in_text = self._in_text, True
@@ -137,6 +144,21 @@ class Reader:
             self._in_text = outer
         else:
             self._fields(node, scope, facts)
+
+    def _constant(self, node: ast.Constant, scope: Scope) -> None:
+        if isinstance(node.value, str) and self._meanings.are_named_by(node.value):
+            self._note(node, scope, _MODULE_NAME, "unresolved")
+
+    def _call(self, node: ast.Call, scope: Scope, facts: Facts) -> None:
+        asked = _asked_attribute(node, scope)
+        if asked is None:
+            self._fields(node, scope, facts)
+            return
+        # To ask whether there is a function is not to read it.
+        if isinstance(node.func, ast.Name) and node.func.id == "getattr":
+            self._name(asked, scope, facts)
+        for default in node.args[2:]:
+            self._expression(default, scope, facts)
 
     def _inner(self, node: ast.Lambda | Comprehension, scope: Scope, facts: Facts) -> None:
         """Look into an expression that has a scope of its own."""
@@ -161,11 +183,19 @@ class Reader:
         function = None
         if last in self._words and isinstance(node.ctx, ast.Load):
             function = self._meanings.read_by(node, scope)
-        if function is not None:
-            kind = self._kinds.kind(function, facts)
-            self._found[Read(self._path, scope.key or "<module>", function, kind)] += 1
-        elif isinstance(node, ast.Attribute) and MODULE not in self._meanings.of(node.value, scope):
-            self._expression(node.value, scope, facts)
+        if function == _MODULE_NAME:
+            self._note(node, scope, function, "unresolved")
+        elif function is not None:
+            self._note(node, scope, function, self._kinds.kind(function, facts))
+        elif isinstance(node, ast.Attribute):
+            if MODULE not in self._meanings.of(node.value, scope):
+                self._expression(node.value, scope, facts)
+            elif node.attr in _WHOLE_MODULE:
+                self._note(node, scope, _MODULE_NAME, "unresolved")
+
+    def _note(self, node: ast.expr, scope: Scope, function: str, kind: str) -> None:
+        read = Read(self._path, scope.key or MODULE_SCOPE, function, kind)
+        self._found.setdefault(read, []).append(node.lineno)
 
     def _implied(self, test: ast.expr, scope: Scope, *, truth: bool) -> Facts:
         return self._kinds.implied(test, scope, truth=truth)
@@ -178,14 +208,21 @@ class Reader:
         return number < len(self._lines) and self._lines[number] <= (last or first)
 
 
-def _constant_getattr(node: ast.Call, scope: Scope) -> ast.Attribute | None:
-    """Return the attribute that ``getattr`` with a constant name takes."""
-    if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or scope.find("getattr"):
+def _asked_attribute(node: ast.Call, scope: Scope) -> ast.Attribute | None:
+    """Return the attribute that ``getattr`` or ``hasattr`` with a constant name asks for."""
+    if not isinstance(node.func, ast.Name) or node.func.id not in {"getattr", "hasattr"}:
         return None
-    if len(node.args) > 1 and dotted(node.args[0]) and isinstance(node.args[1], ast.Constant):
-        attribute = ast.Attribute(node.args[0], str(node.args[1].value), ast.Load())
-        return ast.copy_location(attribute, node)
-    return None
+    if scope.find(node.func.id) or len(node.args) < 2:  # noqa: PLR2004 - the object and the name
+        return None
+    owner, name = node.args[:2]
+    if not dotted(owner) or not isinstance(name, ast.Constant):
+        return None
+    return ast.copy_location(ast.Attribute(owner, str(name.value), ast.Load()), node)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Tell whether a statement is a docstring, or a text that stands there alone like one."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _first_line(node: ast.stmt) -> int:

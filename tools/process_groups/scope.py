@@ -3,7 +3,7 @@
 import ast
 from typing import Optional
 
-from process_groups.bindings import Binding, Definition, Names, ScopeNode
+from process_groups.bindings import Binding, Definition, Names, ScopeNode, Uses
 
 
 class Scope:
@@ -14,7 +14,7 @@ class Scope:
         parent: The scope around it; None for the module.
         key: Dotted names of the enclosing definitions, its own included.
         package: Dotted name of the package that relative imports start from.
-        inner: Whether the file uses ``global`` or ``nonlocal``.
+        uses: What the file uses that its names depend on.
         names: What the scope binds, where that is known already.
     """
 
@@ -25,21 +25,21 @@ class Scope:
         parent: Optional["Scope"],
         key: str,
         package: str,
-        inner: bool,
+        uses: Uses,
         names: Names | None = None,
     ) -> None:
         self.node = node
         self.parent = parent
         self.key = key
         self._package = package
-        self._inner = inner
+        self._uses = uses
         self._names = names
 
     @property
     def names(self) -> Names:
         """What the scope binds, collected on first use: most scopes are never asked."""
         if self._names is None:
-            self._names = Names(self.node, self._package, inner=self._inner)
+            self._names = Names(self.node, self._package, self._uses)
         return self._names
 
     def inside(self, node: ScopeNode) -> "Scope":
@@ -52,7 +52,7 @@ class Scope:
             number = next(i for i, twin in enumerate(twins, start=1) if twin is node)
             name = node.name if number == 1 else f"{node.name}#{number}"
             key = f"{key}.{name}" if key else name
-        return Scope(node, parent=self, key=key, package=self._package, inner=self._inner)
+        return Scope(node, parent=self, key=key, package=self._package, uses=self._uses)
 
     def find(self, name: str) -> Optional["Scope"]:
         """Return the scope whose ``name`` is meant here; None for a builtin or a star import."""

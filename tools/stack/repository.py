@@ -93,6 +93,9 @@ class Repository:
     Args:
         repo: GitPython's repository; its worktree, if any, is never touched here.
         objects: Where new objects go, if not into the repository: they are read from there as well.
+
+    Attributes:
+        is_kept: Whether what is written goes into the repository, not to be dropped again.
     """
 
     def __init__(self, repo: git.Repo, objects: Path | None = None) -> None:
@@ -100,6 +103,7 @@ class Repository:
         # git in the current folder.
         repo.git = git.Git(Path(repo.working_dir))
         self._repo = repo
+        self.is_kept = objects is None
         self._environment: dict[str, str] = {}
         if objects is not None:
             self._environment = {

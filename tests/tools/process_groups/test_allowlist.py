@@ -80,9 +80,8 @@ BAD = {
     "a.py f g accessor 01": "line 2: '01' is no count of reads (a number from 1)",
     "a.py f g accessor -1": "line 2: '-1' is no count of reads (a number from 1)",
     "a.py f g accessor ٣": "line 2: '٣' is no count of reads (a number from 1)",
-    "a.py f g bad 1": (
-        "line 2: 'bad' is no kind; the kinds are accessor, shim, fallback, warned, guarded"
-    ),
+    "a.py f g bad 1": "line 2: 'bad' is no kind; the kinds are accessor, shim, "
+    "unresolved, fallback, warned, guarded",
     "a.py  g accessor 1": "line 2: an empty field in 'a.py  g accessor 1'",
     "a.py f g shim 1\na.py f g shim 2": "line 3: the same read is on an earlier line: "
     "a.py f g shim",

@@ -34,7 +34,7 @@ def get():
 
 
 def names(source: str) -> Grid:
-    return derive(ast.parse(HEAD + source))
+    return derive(ast.parse(HEAD + source)).grid
 
 
 def test_groups_and_the_ranks_they_were_made_of_are_the_state() -> None:

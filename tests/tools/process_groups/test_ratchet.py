@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from process_groups.ratchet import (
     Difference,
+    Move,
     added,
     compare,
     refused,
@@ -126,18 +127,76 @@ def test_widest_allows_what_either_allows(
 @given(_counters, _counters)
 def test_compare_is_exact(found: Counter[Read], allowed: Counter[Read]) -> None:
     difference = compare(found, allowed)
-    assert found + difference.gone == allowed + difference.new
-    assert (difference == Difference(Counter(), Counter())) == (found == allowed)
+    before, now = Counter[Read](), Counter[Read]()
+    for move, count in difference.moved.items():
+        before[move.before] += count
+        now[move.now] += count
+    assert found + difference.gone + before == allowed + difference.new + now
+    assert (difference == Difference(Counter(), Counter(), Counter())) == (found == allowed)
+    assert not (difference.new + now) & (difference.gone + before)
 
 
 def test_a_milder_read_is_a_difference() -> None:
-    assert compare(reads("f"), reads("a")) == Difference(reads("f"), reads("a"))
+    assert compare(reads("f"), reads("a")) == Difference(reads("f"), reads("a"), Counter())
+
+
+def at(path: str, scope: str, kind: str = "accessor", function: str = "get") -> Read:
+    return Read(path, scope, function, kind)
+
+
+# What was listed, what is read, and whether that is a move.
+MOVES = {
+    "to another file": (at("a.py", "C.f"), at("b.py", "C.f"), True),
+    "to another class": (at("a.py", "C.f"), at("a.py", "D.f"), True),
+    "to another class of another file": (at("a.py", "C.f"), at("b.py", "D.E.f"), True),
+    "to another name": (at("a.py", "C.f"), at("a.py", "C.g"), True),
+    "to the second of one name": (at("a.py", "f"), at("b.py", "f#2"), True),
+    "another definition of another file": (at("a.py", "f"), at("b.py", "g"), False),
+    "outside of definitions": (at("a.py", "<module>"), at("b.py", "<module>"), False),
+    "another function": (at("a.py", "f"), at("b.py", "f", function="other"), False),
+    "another kind": (at("a.py", "f"), at("b.py", "f", "fallback"), False),
+}
+
+
+@pytest.mark.parametrize("case", MOVES)
+def test_moves(case: str) -> None:
+    before, now, moved = MOVES[case]
+    expected = (
+        Difference(Counter(), Counter(), Counter([Move(before, now)]))
+        if moved
+        else Difference(Counter([now]), Counter([before]), Counter())
+    )
+    assert compare(Counter([now]), Counter([before])) == expected
+
+
+def test_a_definition_that_reads_on_did_not_move() -> None:
+    stays = Counter([at("a.py", "f", function="other")])
+    listed, found = stays + Counter([at("a.py", "f")]), stays + Counter([at("b.py", "f")])
+    gone, new = Counter([at("a.py", "f")]), Counter([at("b.py", "f")])
+    assert compare(found, listed) == Difference(new, gone, Counter())
+    assert compare(listed, found) == Difference(gone, new, Counter())
+
+
+def test_the_closest_move_is_taken_and_the_rest_is_new_or_gone() -> None:
+    listed = Counter({at("a.py", "C.f"): 2, at("a.py", "g"): 1})
+    found = Counter({at("b.py", "C.f"): 1, at("c.py", "f"): 2})
+    assert compare(found, listed) == Difference(
+        Counter([at("c.py", "f")]),
+        Counter([at("a.py", "g")]),
+        Counter(
+            [
+                Move(at("a.py", "C.f"), at("b.py", "C.f")),
+                Move(at("a.py", "C.f"), at("c.py", "f")),
+            ]
+        ),
+    )
 
 
 def test_totals_name_every_kind() -> None:
     assert total_by_kind(reads("aaswwwg")) == {
         "accessor": 2,
         "shim": 1,
+        "unresolved": 0,
         "fallback": 0,
         "warned": 3,
         "guarded": 1,

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from process_groups.directory import scan_directory
 from process_groups.reads import Read
-from process_groups.scan import ScanCache, ScanError, scan_directory, scan_tree
+from process_groups.scan import ScanCache, ScanError, scan_tree
+from process_groups.workers import warm
 
 # How long an example takes depends on what else the machine does.
 unhurried = settings(deadline=None)
@@ -63,6 +65,18 @@ def test_a_file_that_cannot_be_read_is_named(case: str, tree: Callable[..., Path
     data, message = ERRORS[case]
     root = tree()
     (root / CORE / "bad.py").write_bytes(data)
+    with pytest.raises(ScanError) as error:
+        scan_directory(root)
+    assert str(error.value) == f"{CORE}/bad.py{message}"
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_a_file_without_any_name_looked_for_is_checked_too(
+    case: str, tree: Callable[..., Path]
+) -> None:
+    data, message = ERRORS[case]
+    root = tree()
+    (root / CORE / "bad.py").write_bytes(data.replace(b"parallel_state", b"other"))
     with pytest.raises(ScanError) as error:
         scan_directory(root)
     assert str(error.value) == f"{CORE}/bad.py{message}"
@@ -152,6 +166,19 @@ def test_what_is_kept_is_not_believed_where_another_file_decides(base: Files) ->
     assert blobs.scan(base | user | through) == read
 
 
+def test_a_change_to_what_others_do_not_import_costs_its_file_alone(base: Files) -> None:
+    blobs = Blobs()
+    helper = "from .parallel_state import tp_rank\n\ndef help(): ...\n"
+    users = {f"{CORE}/a{n}.py": f"from .b import tp_rank\ntp_rank()\n# {n}" for n in range(3)}
+    assert len(blobs.scan(base | users | {f"{CORE}/b.py": helper})) == 3
+    longer = helper.replace("...", "tp_rank()")
+    assert len(blobs.scan(base | users | {f"{CORE}/b.py": longer})) == 4
+    assert blobs.read == {f"{CORE}/b.py"}
+    own = helper.replace("from .parallel_state", "from elsewhere")
+    assert blobs.scan(base | users | {f"{CORE}/b.py": own}) == []
+    assert blobs.read == {f"{CORE}/b.py", *users}
+
+
 def test_another_parallel_state_decides_anew(base: Files) -> None:
     blobs = Blobs()
     user = {f"{CORE}/a.py": PS + "parallel_state.tp_rank()\nparallel_state.fresh()"}
@@ -203,3 +230,48 @@ def test_moves_and_unrelated_edits_change_nothing(parts: list[str], between: lis
         f"{CORE}/a.py two tp_rank accessor",
         f"{CORE}/a.py two tp_rank accessor",
     ]
+
+
+def many(base: Files) -> Files:
+    """More files than the fewest for which workers start."""
+    readers = {f"{CORE}/m{n}.py": f"from .n{n} import second as s\ns()\n" for n in range(60)}
+    givers = {
+        f"{CORE}/n{n}.py": f"from .parallel_state import tp_rank as second\n# {n}\n"
+        for n in range(60)
+    }
+    return base | readers | givers
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_workers_find_what_one_process_finds(base: Files, processes: int) -> None:
+    files = many(base)
+    blobs = {path: f"{path} {text}" for path, text in files.items()}
+
+    def read_blob(blob: str) -> bytes:
+        return blob.partition(" ")[2].encode()
+
+    cache = ScanCache()
+    warm(blobs, read_blob, cache, processes)
+    assert len(cache.results) == len(files) - 3 + 1  # all but the grid and what stands outside
+    alone = scan_tree(blobs, read_blob)
+    assert sum(alone.values()) == 60
+    assert scan_tree(blobs, lambda blob: pytest.fail(f"read again: {blob}"), cache) == alone
+
+
+def test_workers_leave_a_file_that_cannot_be_scanned_to_the_scan(base: Files) -> None:
+    files = many(base) | {f"{CORE}/m7.py": "parallel_state ("}
+    blobs = {path: f"{path} {text}" for path, text in files.items()}
+    cache = ScanCache()
+
+    def read_blob(blob: str) -> bytes:
+        return blob.partition(" ")[2].encode()
+
+    warm(blobs, read_blob, cache, 2)
+    with pytest.raises(ScanError, match=rf"^{CORE}/m7\.py:1: is no Python"):
+        scan_tree(blobs, read_blob, cache)
+
+
+def test_few_files_start_no_workers(base: Files) -> None:
+    cache = ScanCache()
+    warm(base, lambda path: base[path].encode(), cache, 2)
+    assert cache == ScanCache()
