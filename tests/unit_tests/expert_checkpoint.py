@@ -15,7 +15,6 @@ import traceback
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar
@@ -26,16 +25,13 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
-from torch.distributed.tensor import DeviceMesh
 from torch.distributed.tensor.debug import _clear_sharding_prop_cache
-from torch.overrides import TorchFunctionMode
 
 from megatron.core.distributed import DistributedDataParallelConfig
 from megatron.core.distributed.fsdp.mcore_fsdp_adapter import FullyShardedDataParallel
 from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
 from megatron.core.process_groups_config import ProcessGroupCollection
 from megatron.core.tensor_parallel.random import (
-    CudaRNGStatesTracker,
     get_cuda_rng_tracker,
     model_parallel_cuda_manual_seed,
 )
@@ -45,6 +41,7 @@ from megatron.training import checkpointing
 from megatron.training.arguments import parse_args, validate_args
 from megatron.training.global_vars import set_global_variables, unset_global_variables
 from tests.unit_tests.own_expert_layout import (
+    JOB_TIMEOUT,
     NUM_EXPERTS,
     Layouts,
     gpt_model,
@@ -52,6 +49,7 @@ from tests.unit_tests.own_expert_layout import (
     own_grid,
     true_name,
 )
+from tests.unit_tests.training_without_gpu import without_gpu
 
 Answer = TypeVar('Answer')
 Tensors = dict[str, torch.Tensor]
@@ -71,9 +69,9 @@ MOMENTS = ('exp_avg', 'exp_avg_sq')
 SEQUENCE = 8
 BATCH = 16
 
-# A rank that waits for another one in a group of the model fails after the first time; until the
-# second is over, the ranks tell each other about it.
-GROUP_TIMEOUT, JOB_TIMEOUT = timedelta(seconds=30), timedelta(seconds=60)
+# A rank that waits for another one in a group of the model fails after this time. The ranks tell
+# each other about it through the job's own group, which waits longer.
+GROUP_TIMEOUT = JOB_TIMEOUT / 2
 
 
 def on_real_ranks(body: Callable[[], Answer], layouts: Layouts) -> dict[int, Answer]:
@@ -84,12 +82,8 @@ def on_real_ranks(body: Callable[[], Answer], layouts: Layouts) -> dict[int, Ans
     if 'RANK' not in os.environ or 'WORLD_SIZE' not in os.environ:
         pytest.skip(f'moves data between ranks: torchrun --nproc-per-node {layouts.world_size}')
     gpus = torch.cuda.device_count()
-    if gpus:
-        torch.cuda.set_device(int(os.environ['LOCAL_RANK']) % gpus)
-    if not dist.is_initialized():
-        if 0 < gpus < int(os.environ['LOCAL_WORLD_SIZE']):
-            pytest.skip('NCCL needs a GPU for each rank')
-        dist.init_process_group('cpu:gloo,cuda:nccl' if gpus else 'gloo', timeout=JOB_TIMEOUT)
+    if 0 < gpus < int(os.environ['LOCAL_WORLD_SIZE']):
+        pytest.skip('NCCL needs a GPU for each rank')
 
     def on_device():
         # New groups do not take over the job's timeout.
@@ -427,64 +421,3 @@ def _seed(groups: ProcessGroupCollection) -> None:
     else:
         # A training run saves and restores the tracker's states, and will not have it empty.
         get_cuda_rng_tracker().set_states({'model-parallel-rng': torch.get_rng_state()})
-
-
-class _Nothing:
-    """Stands for a CUDA stream or event: every method does nothing."""
-
-    def __getattr__(self, name):
-        return lambda *_, **__: _Nothing()
-
-
-class _CurrentDevice(str):
-    """The CPU where a tensor is made, and GPU 0 where a device's name is put together."""
-
-    __slots__ = ()
-
-    def __format__(self, _):
-        return '0'
-
-
-class _OnCPU(TorchFunctionMode):
-    """Sends every tensor that is asked for on a GPU to the CPU."""
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = dict(kwargs or {})
-        if func is torch.Tensor.cuda:
-            return args[0]
-        if 'cuda' in str(kwargs.get('device')):
-            kwargs['device'] = 'cpu'
-        return func(*args, **kwargs)
-
-
-@contextlib.contextmanager
-def without_gpu() -> Iterator[None]:
-    """Lets Megatron-FSDP, which is written for GPUs, train on the CPU."""
-    from_group = DeviceMesh.from_group
-
-    def on_cpu(group, **kwargs):
-        return from_group(group, **{**kwargs, 'device_type': 'cpu'})
-
-    def nothing(*_, **__):
-        return _Nothing()
-
-    cuda = {
-        'Stream': nothing,
-        'Event': nothing,
-        'current_stream': nothing,
-        'synchronize': nothing,
-        'stream': contextlib.nullcontext,
-        'current_device': lambda: _CurrentDevice('cpu'),
-        'get_device_properties': lambda *_: SimpleNamespace(major=9, minor=0),
-        'get_rng_state': torch.get_rng_state,
-        'set_rng_state': torch.set_rng_state,
-    }
-    # The tracker would switch between random states of a GPU.
-    no_fork = mock.Mock(side_effect=lambda *_: contextlib.nullcontext())
-    with (
-        mock.patch.multiple(torch.cuda, **cuda),
-        mock.patch.object(DeviceMesh, 'from_group', on_cpu),
-        mock.patch.object(CudaRNGStatesTracker, 'fork', no_fork),
-        _OnCPU(),
-    ):
-        yield

@@ -19,6 +19,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from types import SimpleNamespace
 from unittest import mock
 
@@ -37,6 +38,9 @@ from megatron.core.process_groups_config import ProcessGroupCollection
 from megatron.core.transformer.transformer_config import TransformerConfig
 
 NUM_EXPERTS = 8
+
+# A rank that waits longer for another one fails.
+JOB_TIMEOUT = timedelta(seconds=60)
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,18 @@ def on_each_rank(body: Callable[[], object], *, world_size: int, global_ep: int)
         return results
     if int(os.environ['WORLD_SIZE']) != world_size:
         pytest.skip(f'needs {world_size} ranks')
-    if not dist.is_initialized():
-        dist.init_process_group('cpu:gloo,cuda:nccl' if torch.cuda.is_available() else 'gloo')
+    _join_job()
     return _gather(body, global_ep)
+
+
+def _join_job() -> None:
+    """Makes this process a rank of the job that torchrun started."""
+    gpus = torch.cuda.device_count()
+    if gpus:
+        torch.cuda.set_device(int(os.environ['LOCAL_RANK']) % gpus)
+    if not dist.is_initialized():
+        backend = 'cpu:gloo,cuda:nccl' if gpus else 'gloo'
+        dist.init_process_group(backend, timeout=JOB_TIMEOUT)
 
 
 def _gather(body: Callable[[], object], global_ep: int) -> dict:
