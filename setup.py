@@ -16,6 +16,8 @@ setup(
         "gitpython",
         "jsonschema",
         "markdown-it-py",
+        "packaging",
+        "pip",
         "pyyaml",
         "rich",
     ],
@@ -24,7 +26,7 @@ setup(
         "test": ["hypothesis", "pytest", "pytest-timeout", "pytest-xdist"],
         # What the tests of the change need besides: megatron-core's own imports on a CPU.
         # torch is pinned to the version the GPU results were taken with.
-        "change": ["torch==2.11.0", "numpy", "packaging", "einops"],
+        "change": ["torch==2.11.0", "numpy", "einops"],
         "lint": [
             "black",
             "hypothesis",

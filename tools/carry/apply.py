@@ -1,12 +1,12 @@
 """The whole series on a tree outside git: in place, or as a new folder. All or nothing."""
 
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from carry.bases import Base
 from carry.carried import Carrier, Overlay
 from carry.generated import render, scan_base
+from carry.replacing import replace_files
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.errors import Refusal
 
@@ -28,9 +28,6 @@ def series_files(carrier: Carrier, base: Base) -> dict[str, bytes]:
 def apply_in_place(carrier: Carrier, base: Base, root: Path) -> tuple[str, ...]:
     """Apply the series to a folder.
 
-    Every file is written beside the tree first and renamed when all are written, so a full disk or
-    a kill leaves whole files.
-
     Args:
         carrier: The series.
         base: The folder as a base.
@@ -44,19 +41,7 @@ def apply_in_place(carrier: Carrier, base: Base, root: Path) -> tuple[str, ...]:
     """
     files = series_files(carrier, base)
     with TemporaryDirectory(prefix=".carry-", dir=root) as folder:
-        ready = []
-        for number, (path, content) in enumerate(files.items()):
-            temporary = Path(folder) / str(number)
-            temporary.write_bytes(content)
-            target = root / path
-            if base.read(path) is not None:
-                temporary.chmod(target.stat().st_mode)
-            elif os.path.lexists(target):
-                raise Refusal(f"{target}: is no plain file, and the series adds one; remove it")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            ready.append((temporary, target))
-        for temporary, target in ready:
-            temporary.replace(target)
+        replace_files(root, files, Path(folder))
     return tuple(files)
 
 

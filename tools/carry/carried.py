@@ -107,9 +107,7 @@ class Carrier:
     def _changed(
         self, base: Base, commits: Iterable[SeriesCommit], layers: Sequence[Layer]
     ) -> dict[str, bytes]:
-        files = {
-            path: self._added(base, path, commit) for commit in commits for path in commit.adds
-        }
+        files = {path: self.added(base, path, commit) for commit in commits for path in commit.adds}
         whole = Overlay(base, dict(files))
         failures: list[str] = []
         for path, edit_file in self.edit_files.items():
@@ -137,7 +135,12 @@ class Carrier:
                 f"it should stand at {self.root / path}"
             ) from error
 
-    def _added(self, base: Base, path: str, commit: SeriesCommit) -> bytes:
+    def added(self, base: Base, path: str, commit: SeriesCommit) -> bytes:
+        """What stands on ``base`` at the path of a new file once the commit has added it.
+
+        Raises:
+            Refusal: The file is missing here, or stands in the base already with other bytes.
+        """
         content = self._new_file(path, commit)
         found = base.read(path)
         if found is None or found in self._states(path, content):

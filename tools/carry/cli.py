@@ -1,8 +1,11 @@
 """The command line of ``carry``.
 
-Exit codes: 0 done; 1 failed; 2 usage; 4 check found an edit that does not match; 130 interrupted.
+Exit codes: 0 done; 1 failed; 2 usage; 4 check or report found an edit that does not
+match; 130 interrupted.
 """
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,13 +20,19 @@ from carry.carried import Carrier
 from carry.checking import EditReport, check
 from carry.fork import MAIN, import_release, open_fork
 from carry.generated import ReadScanner
+from carry.index import fetch_own_wheel, list_offers
+from carry.installed import Installation, undo_in_place
 from carry.releases import RELEASES
+from carry.replacing import write_once
+from carry.report import OLDEST, TreeReport, exit_code, report_releases, report_tree
+from carry.report_view import edit_tables, nearest_candidates, summary, tree_table
+from carry.wheel import build_wheel
 from stack.console import people, print_json, run
 from stack.errors import ExitCode, Refusal
 from stack.repository import Repository
 
 _EPILOG = (
-    "Exit codes: 0 done, 1 failed, 2 usage, 4 check found an edit that does not match, "
+    "Exit codes: 0 done, 1 failed, 2 usage, 4 check or report found an edit that does not match, "
     "130 interrupted."
 )
 _path = click.Path(path_type=Path)
@@ -70,29 +79,90 @@ def check_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> Exi
     return ExitCode.FOUND if faults else ExitCode.DONE
 
 
+@carry.command("report")
+@click.argument("trees", nargs=-1, metavar="[TREE...]")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
+@click.pass_obj
+def report_command(series: Path, trees: tuple[str, ...], *, as_json: bool) -> ExitCode:
+    """Say on which of the releases that the package index offers the series lands.
+
+    TREE is besides: a folder that holds megatron/, or REPO:REVISION. Exit code 4 says that the
+    series does not land on a release that it should land on, or on a TREE; 1 that one could not be
+    looked at. Releases older than the oldest recorded one are shown and do not count.
+    """
+    carrier = Carrier.open(series)
+    opened = [open_base(text, default_cache()) for text in trees]
+    people.print("Asking the package index which releases of megatron-core it offers")
+    offers = list_offers()
+    people.print(f"Looking at {len(offers)} releases and {len(opened)} other trees")
+    found = [*report_releases(carrier, offers, default_cache())]
+    found += [report_tree(carrier, base) for base in opened]
+    if as_json:
+        print_json({"trees": [tree.to_json() for tree in found]})
+    else:
+        _print_report(found)
+    return exit_code(found)
+
+
 @carry.command("apply")
 @click.argument("tree", required=False, type=_path)
 @_release
 @click.option("--output", type=_path, help="A new folder for the complete tree.")
+@click.option("--undo", is_flag=True, help="Bring back what stood in a site-packages TREE before.")
 @click.pass_obj
 def apply_command(
-    series: Path, tree: Path | None, release: str | None, output: Path | None
+    series: Path, tree: Path | None, release: str | None, output: Path | None, *, undo: bool
 ) -> None:
-    """Apply the whole series to TREE in place, or write a release with it to a new folder."""
+    """Apply the whole series to TREE in place, or write a release with it to a new folder.
+
+    TREE is a clone of Megatron-LM, or the site-packages that pip installed megatron-core into.
+    """
+    if undo:
+        if tree is None or release is not None or output is not None:
+            raise click.UsageError("say --undo TREE")
+        people.print(f"{tree}: {len(undo_in_place(tree))} files are as they were")
+        return
     carrier = Carrier.open(series)
     if tree is not None and release is None and output is None:
-        changed = apply_in_place(carrier, Directory(tree), tree)
-        people.print(
-            f"{tree}: {len(changed)} files written"
-            if changed
-            else f"{tree}: the series is applied already; nothing was changed"
-        )
+        people.print(_apply_to(carrier, tree))
     elif tree is None and release is not None and output is not None:
         base = _open_release(release)
         changed = write_tree(carrier, base, output)
         people.print(f"{output}: {base.name} with the series, {len(changed)} files changed or new")
     else:
         raise click.UsageError("say TREE, or --release VERSION with --output DIR")
+
+
+@carry.command("wheel")
+@click.option("--release", metavar="VERSION", required=True, help="A megatron-core release.")
+@click.option(
+    "--output", type=_path, default=Path("dist"), show_default=True, help="Folder for the wheel."
+)
+@click.option(
+    "--python",
+    type=_path,
+    default=Path(sys.executable),
+    help="The interpreter to make it for; the one that runs this if not said.",
+)
+@click.pass_obj
+def wheel_command(series: Path, release: str, output: Path, python: Path) -> None:
+    r"""Make a wheel of a release with the series, for pip to install.
+
+    \b
+    carry wheel --release 0.19.2
+    pip install dist/megatron_core-0.19.2+series.*.whl
+    """
+    carrier = Carrier.open(series)
+    people.print(f"Fetching the wheel of megatron-core {release} for {python}")
+    wheel = build_wheel(carrier, release, fetch_own_wheel(release, default_cache(), python))
+    target = output / wheel.name
+    is_new = write_once(target, wheel.content)
+    done = (
+        f"{len(wheel.changed)} files changed or new"
+        if is_new
+        else "is there already, the same byte for byte"
+    )
+    people.print(f"{target}: {done}", soft_wrap=True)
 
 
 @carry.command("export")
@@ -141,6 +211,33 @@ def build_command(series: Path, repo: Path, main: str) -> None:
         people.print(f"{pull_request.branch}: {number} commits, now at {branch.head[:12]}")
     if not built:
         people.print(f"{repo}: every branch exists; nothing was changed")
+
+
+def _print_report(trees: Sequence[TreeReport]) -> None:
+    """What matters most comes last, where a terminal stands when all is written."""
+    for part in edit_tables(trees):
+        people.print(part)
+    for counts, heading in (
+        (False, f"Nearest, on releases older than {OLDEST}:"),
+        (True, "Nearest, where the series should land:"),
+    ):
+        if paragraphs := [*nearest_candidates(trees, counts=counts)]:
+            people.print("", heading, *paragraphs, sep="\n", soft_wrap=True)
+    people.print("", tree_table(trees), "", sep="\n")
+    people.print(summary(trees))
+
+
+def _apply_to(carrier: Carrier, tree: Path) -> str:
+    installation = Installation.at(tree)
+    if installation is None:
+        changed = apply_in_place(carrier, Directory(tree), tree)
+        way_back = ""
+    else:
+        changed = installation.apply(carrier)
+        way_back = f"; carry apply --undo {tree} takes it back"
+    if not changed:
+        return f"{tree}: the series is applied already; nothing was changed"
+    return f"{tree}: {len(changed)} files written{way_back}"
 
 
 def _open_release(version: str) -> Base:

@@ -104,6 +104,26 @@ def read_wheel(wheel: Path) -> dict[str, bytes]:
         raise Refusal(f"{wheel}: not a wheel ({error}); delete it and fetch it again") from error
 
 
+def check_wheel(version: str, wheel: Path, releases: Mapping[str, Release] = RELEASES) -> None:
+    """Refuse a wheel that is recorded, by its interpreter and platform, with other bytes.
+
+    A wheel for another interpreter or platform is none that is recorded.
+
+    Raises:
+        Refusal: Its SHA-256 is another.
+    """
+    release = releases.get(version)
+    if release is None:
+        return
+    tag = f"-cp{release.python.replace('.', '')}-"
+    is_recorded = tag in wheel.name and any(name in wheel.name for name in _PLATFORMS)
+    if is_recorded and (found := _sha256(wheel)) != release.sha256:
+        raise Refusal(
+            f"{wheel}: its sha256 is {found}, recorded is {release.sha256}; "
+            "delete the file, and the next run downloads it again"
+        )
+
+
 def is_source(path: str) -> bool:
     """Whether a path is a file below ``megatron/`` that belongs to the source tree."""
     pure = PurePosixPath(path)
@@ -121,7 +141,7 @@ def _download(version: str, release: Release, folder: Path, cache: Path) -> Path
         [
             sys.executable, "-m", "pip", "download", "--no-input", "--no-deps",
             "--only-binary=:all:", "--python-version", release.python, "--implementation", "cp",
-            *platforms, "-d", str(folder), f"megatron-core=={version}",
+            *platforms, "-d", str(folder), f"megatron-core==={version}",
         ],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
     )  # fmt: skip

@@ -1,0 +1,168 @@
+"""What the package index offers of megatron-core, asked through pip and so with pip's settings.
+
+The wheels that are recorded are in ``carry.releases``; here are all the others: those of a release
+that nobody recorded yet, and those for another interpreter. Nothing of them is run.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import Version
+
+from carry.releases import RELEASES, check_wheel, fetch_release
+from stack.errors import Refusal
+
+# CPython 3.8 is the oldest that a release was made for; one after the running is early enough.
+_PYTHONS = tuple(f"3.{minor}" for minor in range(8, sys.version_info.minor + 3))
+# Every glibc that a wheel for x86-64 Linux may ask for; pip takes a wheel for any of them.
+_PLATFORMS = ("manylinux2014_x86_64", *(f"manylinux_2_{n}_x86_64" for n in range(17, 50)))
+_WHEELS = "--only-binary=:all:"
+_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A release that the index offers.
+
+    Attributes:
+        version: Such as ``0.19.0``.
+        pythons: The CPython versions that have a wheel for x86-64 Linux, oldest first; empty if
+            there is none.
+        is_for_here: Whether there is one for the interpreter and platform that run this.
+    """
+
+    version: str
+    pythons: tuple[str, ...]
+    is_for_here: bool
+
+
+def list_offers() -> tuple[Offer, ...]:
+    """The releases that the index offers, newest first; no pre-releases.
+
+    Raises:
+        Refusal: pip reaches no index that has megatron-core.
+    """
+    questions = [
+        ["--ignore-requires-python"],  # source archives as well
+        [_WHEELS],
+        *([_WHEELS, *_target(python)] for python in _PYTHONS),
+    ]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        every, here, *by_python = pool.map(_versions, questions)
+    versions = set(every).union(here, *by_python)
+    if not versions:
+        raise Refusal(
+            "megatron-core: pip reached no package index that has it; check the network and pip's "
+            "settings (pip config list)"
+        )
+    return tuple(
+        Offer(
+            version,
+            tuple(p for p, has in zip(_PYTHONS, by_python, strict=True) if version in has),
+            version in here,
+        )
+        for version in sorted(versions, key=Version, reverse=True)
+    )
+
+
+def fetch_offer(offer: Offer, cache: Path) -> Path:
+    """A wheel of a release, for whatever interpreter: their sources are the same.
+
+    Raises:
+        Refusal: It has no wheel or cannot be had.
+    """
+    if offer.version in RELEASES:
+        return fetch_release(offer.version, cache)
+    found = sorted(_folder(cache).glob(f"megatron_core-{offer.version}-*.whl"))
+    if found:
+        return found[-1]
+    if not offer.pythons:
+        raise Refusal(f"megatron-core {offer.version}: the index has no wheel of it")
+    return _download(offer.version, cache, _target(offer.pythons[-1]), [])
+
+
+def fetch_own_wheel(version: str, cache: Path, python: Path) -> Path:
+    """A release's own wheel for an interpreter and the platform it runs on.
+
+    Args:
+        version: The release.
+        cache: Folder that downloads are kept in.
+        python: The interpreter; it needs no pip of its own.
+
+    Raises:
+        Refusal: There is none, it cannot be had, or it is recorded and not the one recorded.
+    """
+    own = ["--python", str(python)]
+    kept = ["--no-index", f"--find-links={cache}", f"--find-links={_folder(cache)}"]
+    try:
+        wheel = _download(version, cache, kept, own)
+    except Refusal:
+        wheel = _download(version, cache, [], own)
+    check_wheel(version, wheel)
+    return wheel
+
+
+def _target(python: str) -> list[str]:
+    platforms = [f"--platform={platform}" for platform in _PLATFORMS]
+    return ["--python-version", python, "--implementation=cp", *platforms]
+
+
+def _folder(cache: Path) -> Path:
+    """Where wheels are kept that are not recorded."""
+    return cache / "offered"
+
+
+def _versions(options: Sequence[str]) -> list[str]:
+    answer = _pip("index", "versions", "megatron-core", "--json", *options)
+    if answer.returncode == 0:
+        found: list[str] = json.loads(answer.stdout)["versions"]
+        return found
+    if "No matching distribution found" in answer.stderr:
+        return []
+    raise Refusal(f"megatron-core: pip index failed: {_last_line(answer.stderr)}")
+
+
+def _download(version: str, cache: Path, options: Sequence[str], start: Sequence[str]) -> Path:
+    folder = _folder(cache)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # In the cache's own file system, so that the move below is atomic.
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".download-") as new:
+            # Three equals signs: 0.19.2+series.N is not meant.
+            answer = _pip(
+                *start, "download", "--no-deps", _WHEELS, *options, "-d", new,
+                f"megatron-core==={version}",
+            )  # fmt: skip
+            if answer.returncode != 0:
+                raise Refusal(
+                    f"megatron-core {version}: pip finds no wheel for this interpreter and "
+                    f"platform ({_last_line(answer.stderr)}); carry report lists the releases "
+                    "and the interpreters they have wheels for"
+                )
+            (wheel,) = Path(new).glob("*.whl")
+            for kept in (cache / wheel.name, folder / wheel.name):
+                if kept.exists():
+                    return kept
+            return wheel.replace(folder / wheel.name)
+    except OSError as error:
+        raise Refusal(
+            f"{folder}: cannot keep downloads there: {error.strerror}; "
+            "set MEGATRON_SERIES_CACHE to a folder that can be written"
+        ) from error
+
+
+def _pip(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check", *arguments],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+    )  # fmt: skip
+
+
+def _last_line(text: str) -> str:
+    return ["no message", *(line.strip() for line in text.splitlines() if line.strip())][-1]

@@ -1,0 +1,75 @@
+"""Replaces files of a folder: every new one is written first, and renamed when all are written."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from stack.errors import Refusal
+
+
+def replace_files(root: Path, files: Mapping[str, bytes | None], scratch: Path) -> None:
+    """Bring files below a folder to given bytes, or remove them.
+
+    A full disk or a kill leaves whole files, each as it was or as it should be.
+
+    Args:
+        root: The folder.
+        files: The bytes by path below it; None for a file that is to go.
+        scratch: An empty folder of the same file system.
+
+    Raises:
+        Refusal: Something other than a plain file stands at a path; nothing is changed then.
+    """
+    ready = []
+    for number, (path, content) in enumerate(files.items()):
+        target = root / path
+        if content is None:
+            continue
+        temporary = scratch / str(number)
+        temporary.write_bytes(content)
+        if target.is_file() and not target.is_symlink():
+            temporary.chmod(target.stat().st_mode)
+        elif os.path.lexists(target):
+            raise Refusal(f"{target}: is no plain file, and the series adds one; remove it")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        ready.append((temporary, target))
+    for temporary, target in ready:
+        temporary.replace(target)
+    for path, content in files.items():
+        if content is None:
+            _remove(root, root / path)
+
+
+def write_once(file: Path, content: bytes) -> bool:
+    """Write a new file, whole or not at all.
+
+    Returns:
+        False if it is there already with these bytes.
+
+    Raises:
+        Refusal: It is there already with other bytes.
+    """
+    if os.path.lexists(file):
+        if file.is_file() and file.read_bytes() == content:
+            return False
+        raise Refusal(f"{file}: is there with other bytes; delete it or name another folder")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".carry-", dir=file.parent) as folder:
+        temporary = Path(folder) / file.name
+        temporary.write_bytes(content)
+        temporary.replace(file)
+    return True
+
+
+def _remove(root: Path, file: Path) -> None:
+    """Remove a file with what Python compiled from it, and the folders that are empty then."""
+    file.unlink(missing_ok=True)
+    compiled = file.parent / "__pycache__"
+    for bytecode in compiled.glob(f"{file.stem}.*.pyc"):
+        bytecode.unlink()
+    for folder in (compiled, *file.parents):
+        if folder == root or (folder.is_dir() and any(folder.iterdir())):
+            return
+        if folder.is_dir():
+            folder.rmdir()

@@ -1,0 +1,175 @@
+"""The report for people: which edit lands where, the nearest candidates, and one line a tree."""
+
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from rich.table import Table
+from rich.text import Text
+
+from carry.checking import EditReport
+from carry.report import NEW_FILE, OLDEST, TreeReport
+
+_NOT_THERE = "no file"
+# Edit, how often it matches, on which trees: 78 columns with the spaces between them.
+_WIDTHS = (42, 9, 21)
+
+
+class _Row(NamedTuple):
+    """One edit on all trees: what is reported of it by the tree's position."""
+
+    path: str
+    edit: str
+    found: dict[int, EditReport]
+
+    @property
+    def is_new_file(self) -> bool:
+        return self.edit.endswith(NEW_FILE)
+
+
+def edit_tables(trees: Sequence[TreeReport]) -> Iterator[Text | Table]:
+    """Every edit with how often it matches on which trees, file by file.
+
+    A new file is left out where its place is free on every tree.
+    """
+    for path, rows in groupby(_rows(trees), key=lambda row: row.path):
+        table = Table(box=None, show_header=False)
+        for width in _WIDTHS:
+            table.add_column(width=width)
+        for row in rows:
+            if all(report.state == "applies" for report in row.found.values()) and row.is_new_file:
+                continue
+            edit = row.edit
+            for summary, style, where in _results(trees, row):
+                cells = (Text(edit, overflow="fold"), Text(summary, style=style))
+                table.add_row(*cells, Text(where, overflow="fold"))
+                edit = ""
+        if table.rows:
+            yield Text(path, style="bold", overflow="fold")
+            yield table
+
+
+def nearest_candidates(trees: Sequence[TreeReport], *, counts: bool) -> Iterator[str]:
+    """A paragraph for each file with edits that do not land: what comes nearest on which tree.
+
+    Args:
+        trees: All trees.
+        counts: Whether those that count are looked at, or the others.
+    """
+    for path, rows in groupby(_rows(trees), key=lambda row: row.path):
+        lines: dict[str, None] = {}
+        for row in rows:
+            by_detail = defaultdict(list)
+            for number, report in row.found.items():
+                if not report.holds and trees[number].counts == counts:
+                    by_detail[_reason(row, report)].append(number)
+            for reason, numbers in by_detail.items():
+                lines[f"  {_where(trees, numbers)}: {reason}"] = None
+        if lines:
+            yield "\n".join([path, *lines])
+
+
+def tree_table(trees: Sequence[TreeReport]) -> Table:
+    """Every tree with whether the series lands on it."""
+    table = Table("Tree", "Wheels for", "Lands", "Edits", "What does not", box=None)
+    for tree in trees:
+        table.add_row(
+            Text(tree.name, overflow="fold"),
+            _pythons(tree),
+            _answer(tree),
+            f"{tree.number_landing}/{len(tree.reports)}" if tree.reports else "",
+            Text(tree.fault or _failing(tree), overflow="fold"),
+        )
+    return table
+
+
+def summary(trees: Sequence[TreeReport]) -> str:
+    """One sentence or two that say what a person has to know."""
+    counted = [tree for tree in trees if tree.counts]
+    missed = [tree.name for tree in counted if tree.is_drift]
+    unseen = [tree.name for tree in counted if tree.fault]
+    text = (
+        f"The series lands on {sum(tree.lands for tree in counted)} of {len(counted)} trees that "
+        f"count (releases from {OLDEST} on, and trees that were named)."
+    )
+    strangers = sum(tree.offer is not None and not tree.offer.is_for_here for tree in trees)
+    if strangers:
+        python = f"CPython {sys.version_info.major}.{sys.version_info.minor}"
+        text += f" {strangers} releases have no wheel for {python} on this platform (not here)."
+    if missed:
+        text += f" It does not land on {', '.join(missed)}."
+    if unseen:
+        text += f" Could not look at {', '.join(unseen)}."
+    return text
+
+
+def _rows(trees: Sequence[TreeReport]) -> list[_Row]:
+    """The edits, those of a file together, in the order they are first met."""
+    rows: dict[tuple[str, str, int], _Row] = {}
+    for number, tree in enumerate(trees):
+        met: Counter[tuple[str, str]] = Counter()
+        for report in tree.reports:
+            name = (report.path, report.edit)
+            met[name] += 1
+            row = rows.setdefault((*name, met[name]), _Row(*name, {}))
+            row.found[number] = report
+    order = {path: place for place, path in enumerate(dict.fromkeys(r.path for r in rows.values()))}
+    return sorted(rows.values(), key=lambda row: order[row.path])
+
+
+def _results(trees: Sequence[TreeReport], row: _Row) -> Iterator[tuple[str, str, str]]:
+    by_summary = defaultdict(list)
+    for number, report in row.found.items():
+        text = "not there" if report.state == _NOT_THERE else report.summary
+        by_summary[text, "" if report.holds else "red"].append(number)
+    for (text, style), numbers in by_summary.items():
+        yield text, style, _where(trees, numbers)
+
+
+def _reason(row: _Row, report: EditReport) -> str:
+    if report.state == _NOT_THERE:
+        return "not there"
+    return f"{row.edit}: {report.summary}: {report.detail or 'nothing there is like it'}"
+
+
+def _where(trees: Sequence[TreeReport], numbers: Iterable[int]) -> str:
+    """Trees by name; releases that follow one another are written as a range."""
+    held = set(numbers)
+    texts = []
+    for is_held, group in groupby(range(len(trees)), key=lambda number: number in held):
+        if not is_held:
+            continue
+        for is_release, run in groupby(group, key=lambda n: trees[n].offer is not None):
+            names = [trees[number].name for number in run]
+            if is_release and len(names) > 1:
+                texts.append(f"{names[-1]} to {names[0]}")
+            else:
+                texts += names
+    return ", ".join(texts)
+
+
+def _pythons(tree: TreeReport) -> str:
+    if tree.offer is None:
+        return ""
+    versions = tree.offer.pythons
+    text = " to ".join(dict.fromkeys([versions[0], versions[-1]])) if versions else "none"
+    return text if tree.offer.is_for_here else f"{text}, not here"
+
+
+def _answer(tree: TreeReport) -> Text:
+    if tree.fault:
+        return Text("unknown", style="yellow" if tree.counts else "dim")
+    if tree.lands:
+        return Text("yes", style="green")
+    return Text("no", style="bold red") if tree.counts else Text("no (old)", style="dim")
+
+
+def _failing(tree: TreeReport) -> str:
+    states = Counter(
+        "not there" if report.state == _NOT_THERE else report.state
+        for report in tree.reports
+        if not report.holds
+    )
+    return ", ".join(f"{number} {state}" for state, number in states.items())
