@@ -19,7 +19,7 @@ from pathlib import Path
 from carry.bases import Directory
 from carry.carried import Carrier
 from carry.record import read_record, render_record, row
-from carry.replacing import replace_files
+from carry.replacing import check_places, replace_files
 from stack.errors import Refusal
 
 KEPT = "series-undo.zip"
@@ -165,6 +165,7 @@ class Installation:
         if record is not None:
             targets[self._record_path] = self._listed(record, files)
         changed = self._differing(targets)
+        check_places(self._root, changed)
         if changed:
             old = {path: self._directory.read(path) for path in (*changed, self._kept_path)}
             try:

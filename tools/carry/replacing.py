@@ -1,11 +1,22 @@
 """Replaces files of a folder: every new one is written first, and renamed when all are written."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stack.errors import Refusal
+
+
+def check_places(root: Path, paths: Iterable[str]) -> None:
+    """Refuse where something other than a plain file stands at a path.
+
+    Raises:
+        Refusal: It names the place.
+    """
+    for target in (root / path for path in paths):
+        if os.path.lexists(target) and (target.is_symlink() or not target.is_file()):
+            raise Refusal(f"{target}: is no plain file, and the series adds one; remove it")
 
 
 def replace_files(root: Path, files: Mapping[str, bytes | None], scratch: Path) -> None:
@@ -21,6 +32,7 @@ def replace_files(root: Path, files: Mapping[str, bytes | None], scratch: Path) 
     Raises:
         Refusal: Something other than a plain file stands at a path; nothing is changed then.
     """
+    check_places(root, files)
     ready = []
     for number, (path, content) in enumerate(files.items()):
         target = root / path
@@ -28,10 +40,8 @@ def replace_files(root: Path, files: Mapping[str, bytes | None], scratch: Path) 
             continue
         temporary = scratch / str(number)
         temporary.write_bytes(content)
-        if target.is_file() and not target.is_symlink():
+        if target.exists():
             temporary.chmod(target.stat().st_mode)
-        elif os.path.lexists(target):
-            raise Refusal(f"{target}: is no plain file, and the series adds one; remove it")
         target.parent.mkdir(parents=True, exist_ok=True)
         ready.append((temporary, target))
     for temporary, target in ready:

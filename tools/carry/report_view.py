@@ -14,7 +14,7 @@ from carry.report import NEW_FILE, OLDEST, TreeReport
 
 _NOT_THERE = "no file"
 # Edit, how often it matches, on which trees: 78 columns with the spaces between them.
-_WIDTHS = (42, 9, 21)
+_WIDTHS = (36, 15, 21)
 
 
 class _Row(NamedTuple):
