@@ -214,8 +214,8 @@ def test_all_is_well_and_downloads_are_kept(project, index):
     done = project.run("report")
     assert done.code == 0
     assert " ".join(lines(done.err)).endswith(
-        "  The series lands on 1 of 1 trees that count (releases from 0.16.1 on, and trees that were "
-        "named)."
+        "  The series lands on 1 of 1 trees that count (releases from 0.16.1 on, and trees that "
+        "were named)."
     )
     (kept,) = (project.root / "cache/offered").iterdir()
     for wheel in index.folder.glob("*.whl"):
