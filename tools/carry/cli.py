@@ -120,11 +120,12 @@ def apply_command(
     if undo:
         if tree is None or release is not None or output is not None:
             raise click.UsageError("say --undo TREE")
-        people.print(f"{tree}: {len(undo_in_place(tree))} files are as they were")
+        number = len(undo_in_place(tree))
+        people.print(f"{tree}: {number} files are as they were", soft_wrap=True)
         return
     carrier = Carrier.open(series)
     if tree is not None and release is None and output is None:
-        people.print(_apply_to(carrier, tree))
+        people.print(_apply_to(carrier, tree), soft_wrap=True)
     elif tree is None and release is not None and output is not None:
         base = _open_release(release)
         changed = write_tree(carrier, base, output)
@@ -153,7 +154,7 @@ def wheel_command(series: Path, release: str, output: Path, python: Path) -> Non
     pip install dist/megatron_core-0.19.2+series.*.whl
     """
     carrier = Carrier.open(series)
-    people.print(f"Fetching the wheel of megatron-core {release} for {python}")
+    people.print(f"Fetching the wheel of megatron-core {release} for {python}", soft_wrap=True)
     wheel = build_wheel(carrier, release, fetch_own_wheel(release, default_cache(), python))
     target = output / wheel.name
     is_new = write_once(target, wheel.content)
