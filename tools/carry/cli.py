@@ -147,12 +147,12 @@ def apply_command(
 )
 @click.pass_obj
 def wheel_command(series: Path, release: str, output: Path, python: Path) -> None:
-    r"""Make a wheel of a release with the series, for pip to install.
+    """Make a wheel of a release with the series, for pip to install.
 
     \b
-    carry wheel --release 0.19.2
-    pip install dist/megatron_core-0.19.2+series.*.whl
-    """
+    $ carry wheel --release 0.19.2
+    $ pip install dist/megatron_core-0.19.2+series.*.whl
+    """  # noqa: D301 - click takes the character for: keep these lines
     carrier = Carrier.open(series)
     people.print(f"Fetching the wheel of megatron-core {release} for {python}", soft_wrap=True)
     wheel = build_wheel(carrier, release, fetch_own_wheel(release, default_cache(), python))
