@@ -27,7 +27,7 @@ SOURCES = Path(process_groups.__file__).parent
 PS = "from megatron.core import parallel_state\n"
 ONE = PS + "def f():\n    parallel_state.tp_rank()\n"
 TWO = ONE + "    parallel_state.tp_rank()\n"
-MILD = PS + "def f(tp_rank):\n    return tp_rank or parallel_state.tp_rank()\n"
+MILD = PS + "def f(tp_group):\n    return tp_group or parallel_state.tp_rank()\n"
 
 
 @pytest.fixture
