@@ -593,11 +593,24 @@ def test_the_hook_of_the_guide_runs_in_the_fork(fork: Path) -> None:
     assert ended() == 4
 
 
-def test_the_hook_of_this_repository_is_an_installed_command() -> None:
+def test_the_hook_of_this_repository_runs_in_the_fork_and_installs_nothing(fork: Path) -> None:
     own, _ = hooks()
-    command, *arguments = str(own["entry"]).split()
-    assert f'"{command} = process_groups.cli:main"' in (ROOT / "setup.py").read_text()
-    assert arguments == ["check"]
+    assert own["language"] == "script"
+    # The framework starts the file itself, in the tree that is checked.
+    script, *arguments = str(own["entry"]).split()
+    beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    def ended() -> int:
+        command = [str(ROOT / script), *arguments]
+        environment = os.environ | {"PATH": beside}
+        return subprocess.run(
+            command, cwd=fork, env=environment, check=False, capture_output=True
+        ).returncode
+
+    assert run(["refresh", "--init", str(fork)]) == 0
+    assert ended() == 0
+    change(fork, a=TWO)
+    assert ended() == 4
 
 
 def test_the_guide_names_every_kind_and_every_command() -> None:
