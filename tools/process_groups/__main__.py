@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """``python -m process_groups``, and ``python tools/process_groups`` without an installation."""
 
 import sys

@@ -8,10 +8,11 @@
     It runs only where the caller gave no group: a parameter of an enclosing function that is
     named like a process group, a collection, or a rank or size in one (``tp_group``, ``pg``,
     ``pg_collection``, ``ep_rank``, ``tensor_model_parallel_size``; not ``param_group`` or
-    ``hidden_size``) was ``None`` or false. The same forms count: a branch, ``group or f()``,
-    ``group if group is not None else f()``, and an early exit for callers that gave one. A
-    parameter that was assigned further up is no longer what the caller gave, unless it was
-    assigned another such parameter.
+    ``hidden_size``) was ``None`` or false; a rank ``None``, for 0 is one. The same forms count: a
+    branch, ``group or f()``, ``group if group is not None else f()``, and an early exit for
+    callers that gave one. A parameter that may have been assigned by then (further up, in the
+    loop around both, or anywhere if the test stands in an inner function) is no longer what the
+    caller gave, unless it was assigned another such parameter, or under that very test.
 ``warned``
     A fallback that says so: a statement that calls ``warn_process_group_fallback`` of
     ``process_group_fallback.py`` comes before it on every way there, in its own block or in one
@@ -29,7 +30,7 @@ caller gave.
 import ast
 import re
 
-from process_groups.bindings import Value
+from process_groups.bindings import Function, Value, statements_of
 from process_groups.conditions import NO_FACTS, Facts, after, implied
 from process_groups.meaning import RESOLVE, SHIM, Meanings
 from process_groups.scope import Scope
@@ -94,6 +95,8 @@ class Kinds:
             absent = isinstance(test.ops[0], ast.Is | ast.Eq) == truth
         else:
             name = test.id if isinstance(test, ast.Name) else None
+            # A caller that gave rank 0 gave one.
+            absent = absent and not (name or "").endswith("rank")
         if name is None:
             return NO_FACTS
         if _is_group_parameter(name, test, scope):
@@ -136,9 +139,50 @@ def _is_group_parameter(name: str, test: ast.expr, scope: Scope) -> bool:
     _, *later = place.names.bound[name]
     return all(
         isinstance(item, Value)
-        and (item.node.lineno >= test.lineno or _is_callers(item.node, place))
+        and (not _may_precede(item.node, test, scope, place) or _is_callers(item.node, place))
         for item in later
     )
+
+
+def _may_precede(value: ast.expr, test: ast.expr, scope: Scope, place: Scope) -> bool:
+    """Tell whether ``value`` may be assigned to a parameter of ``place`` before ``test`` runs."""
+    if _span(value)[1] <= _span(test)[0]:
+        return True
+    if _holds(value, test):
+        return False
+    body = place.node.body if isinstance(place.node, Function) else ()
+    around = [
+        item
+        for item in statements_of(body, into_definitions=True)
+        if isinstance(item, ast.If | ast.While | ast.For | ast.AsyncFor) and _holds(item, value)
+    ]
+    if any(isinstance(item, ast.If | ast.While) and _holds(item.test, test) for item in around):
+        return False
+    in_a_loop = any(not isinstance(item, ast.If) and _holds(item, test) for item in around)
+    return in_a_loop or _runs_later(scope, place)
+
+
+def _runs_later(scope: Scope, place: Scope) -> bool:
+    """Tell whether ``scope`` is that of a function inside ``place``, or stands in one."""
+    at: Scope | None = scope
+    while at is not None and at is not place:
+        if isinstance(at.node, Function | ast.Lambda):
+            return True
+        at = at.parent
+    return False
+
+
+def _holds(outer: ast.stmt | ast.expr, inner: ast.expr) -> bool:
+    """Tell whether the text of ``inner`` lies in that of ``outer``."""
+    first, last = _span(outer)
+    start, end = _span(inner)
+    return first <= start and end <= last
+
+
+def _span(node: ast.stmt | ast.expr) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return where a node starts and ends: line and column."""
+    start = node.lineno, node.col_offset
+    return start, (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
 
 
 def _is_callers(value: ast.expr, scope: Scope) -> bool:

@@ -27,7 +27,7 @@ SOURCES = Path(process_groups.__file__).parent
 PS = "from megatron.core import parallel_state\n"
 ONE = PS + "def f():\n    parallel_state.tp_rank()\n"
 TWO = ONE + "    parallel_state.tp_rank()\n"
-MILD = PS + "def f(tp_rank):\n    return tp_rank or parallel_state.tp_rank()\n"
+MILD = PS + "def f(tp_group):\n    return tp_group or parallel_state.tp_rank()\n"
 
 
 @pytest.fixture
@@ -593,11 +593,24 @@ def test_the_hook_of_the_guide_runs_in_the_fork(fork: Path) -> None:
     assert ended() == 4
 
 
-def test_the_hook_of_this_repository_is_an_installed_command() -> None:
+def test_the_hook_of_this_repository_runs_in_the_fork_and_installs_nothing(fork: Path) -> None:
     own, _ = hooks()
-    command, *arguments = str(own["entry"]).split()
-    assert f'"{command} = process_groups.cli:main"' in (ROOT / "setup.py").read_text()
-    assert arguments == ["check"]
+    assert own["language"] == "script"
+    # The framework starts the file itself, in the tree that is checked.
+    script, *arguments = str(own["entry"]).split()
+    beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    def ended() -> int:
+        command = [str(ROOT / script), *arguments]
+        environment = os.environ | {"PATH": beside}
+        return subprocess.run(
+            command, cwd=fork, env=environment, check=False, capture_output=True
+        ).returncode
+
+    assert run(["refresh", "--init", str(fork)]) == 0
+    assert ended() == 0
+    change(fork, a=TWO)
+    assert ended() == 4
 
 
 def test_the_guide_names_every_kind_and_every_command() -> None:
