@@ -1,0 +1,103 @@
+"""What ``show`` prints: a PR alone, and what came since a commit."""
+
+from collections.abc import Iterator
+
+from merge_series.review.alone import Alone
+from merge_series.review.commits import Commit
+from merge_series.review.since import Since, Step
+from merge_series.review.standing import Standing
+from stack.repository import encode
+
+
+def alone_text(alone: Alone) -> bytes:
+    """One PR alone, as a header and a difference that ``git apply`` takes."""
+    standing = alone.standing
+    lines = [
+        f"{_name(standing)} at {standing.head[:12]}, against {_parts(standing)}",
+        *(f"  {commit.sha[:12]} {commit.subject}" for commit in alone.commits),
+    ]
+    lines += [
+        f"  {part.name} has {_commits(part.behind)} more, which the branch lacks"
+        for part in standing.parts
+        if part.behind
+    ]
+    lines += [
+        f"  {path}: what {standing.pull_request.name} stands on conflicts there; "
+        "the lines taken out below are git's conflict markers and both sides"
+        for path in alone.foundation.in_conflict
+    ]
+    if not alone.patch.text:
+        lines.append("  It changes nothing beyond them.")
+    return encode("\n".join(lines) + "\n\n") + alone.patch.text
+
+
+def since_text(since: Since) -> bytes:
+    """What there is to read since a commit, part by part, and what was left out."""
+    return b"\n".join(_since_parts(since))
+
+
+def _since_parts(since: Since) -> Iterator[bytes]:
+    standing = since.standing
+    to_read = [step for step in since.steps if step.is_to_be_read]
+    rest = [step for step in since.steps if not step.is_to_be_read]
+    span = f"{_name(standing)} from {since.read[:12]} to {standing.head[:12]}"
+    if not to_read:
+        yield encode(f"{span}: nothing to read.\n")
+    else:
+        yield encode(f"{span}: {_commits(len(to_read))} to read.\n")
+    for step in to_read:
+        yield _step(step)
+    if rest:
+        lines = [f"  {_title(step.commit)}" for step in rest]
+        yield encode("\n".join(["Merges that are git's own, unchanged:", *lines]) + "\n")
+    if since.steps:
+        yield encode(
+            f"Left out: {_counted(since.left_out)}. Checked: with what is shown above they give "
+            f"the tree of {standing.head[:12]}.\n"
+        )
+
+
+def _step(step: Step) -> bytes:
+    commit = step.commit
+    kind = "merge" if commit.is_merge else "commit"
+    head = [f"{kind} {commit.sha}", f"Author: {commit.author}, {commit.written}", ""]
+    head += [f"    {line}".rstrip() for line in _message(commit).splitlines()]
+    if commit.is_merge:
+        if step.conflicts:
+            head += ["", f"In conflict: {', '.join(step.conflicts)}"]
+        head += ["", "Beyond git's own merge:"]
+    elif not step.patch.text:
+        head += ["", "It changes no file."]
+    return encode("\n".join(head) + "\n\n") + step.patch.text
+
+
+def _message(commit: Commit) -> str:
+    return f"{commit.subject}\n\n{commit.words}".rstrip()
+
+
+def _title(commit: Commit) -> str:
+    return f"{commit.sha[:12]} {commit.subject}"
+
+
+def _name(standing: Standing) -> str:
+    return f"{standing.pull_request.name} {standing.pull_request.branch}"
+
+
+def _parts(standing: Standing) -> str:
+    parts = [f"{part.name} at {part.commits[0][:12]}" for part in standing.parts]
+    if len(parts) == 1:
+        return parts[0]
+    return f"the merge of {', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _commits(count: int) -> str:
+    return f"{count} commit{'s' * (count != 1)}"
+
+
+def _counted(counts: dict[str, int]) -> str:
+    """Counts of commits in words: ``3 commits of main and 1 of #6258``."""
+    words = [f"{number} of {name}" for name, number in counts.items()]
+    if not words:
+        return "nothing"
+    words[0] = words[0].replace(" of ", f" commit{'s' * (next(iter(counts.values())) != 1)} of ", 1)
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
