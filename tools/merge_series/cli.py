@@ -222,7 +222,8 @@ def _status_json(row: BranchStatus) -> dict[str, Any]:
     }
 
 
-merge_series.add_command(review.show)
+for _command in review.COMMANDS:
+    merge_series.add_command(_command)
 
 
 def main() -> NoReturn:

@@ -3,16 +3,68 @@
 import os
 import re
 import sys
+from pathlib import Path
 
 import click
 
 from carry.generated import ReadScanner
 from merge_series.place import Place
 from merge_series.review.alone import alone
+from merge_series.review.description import describe, read_part_of
 from merge_series.review.foundation import lay
+from merge_series.review.markdown import markdown
 from merge_series.review.since import since
 from merge_series.review.standing import find_pull_request, find_read_commit, stand
 from merge_series.review.words import alone_text, since_text
+from stack.console import people
+from stack.repository import encode
+
+_DESCRIBE = """\b
+Examples:
+  merge_series describe 8045
+  merge_series describe expert-offsets > body.md
+  merge_series describe --all --output bodies
+"""
+
+
+@click.command("describe", epilog=_DESCRIBE)
+@click.argument("pr", required=False)
+@click.option("--all", "every", is_flag=True, help="Every PR of the series, in a file each.")
+@click.option(
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where --all writes its files, such as 8045.md.",
+)
+@click.pass_obj
+def describe_command(place: Place, pr: str | None, output: Path | None, *, every: bool) -> None:
+    """Print the body of a PR in Markdown.
+
+    PR is a number or a branch. The texts are those of SERIES.md. Below them stands what the
+    branch's own history says: when it was synced with main and what conflicted, what the PR does to
+    the allowlist, and where it stands in the stack. The same history gives the same text.
+    """
+    if every == (pr is not None) or every != (output is not None):
+        raise click.UsageError("name one PR, or give --all with --output DIR")
+    with place.read() as (repository, carrier):
+        chosen = carrier.series if pr is None else [find_pull_request(carrier.series, pr)]
+        part_of = read_part_of(place.series)
+        scanner = ReadScanner(repository)
+        texts = {
+            pull_request.number: markdown(
+                describe(repository, carrier, scanner, place.main, pull_request, part_of)
+            )
+            for pull_request in chosen
+        }
+    if output is None:
+        for text in texts.values():
+            _write(encode(text))
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    for number, text in texts.items():
+        (output / f"{number}.md").write_bytes(encode(text))
+    people.print(f"Wrote {len(texts)} descriptions to {output}.", soft_wrap=True)
+
 
 _SHOW = """\b
 Examples:
@@ -28,7 +80,7 @@ Examples:
     "--since", "read", metavar="COMMIT", help="Only what came after a commit that you have read."
 )
 @click.pass_obj
-def show(place: Place, pr: str, read: str | None) -> None:
+def show_command(place: Place, pr: str, read: str | None) -> None:
     """Show one PR alone: none of the lines of the PRs it depends on, and none of main's.
 
     PR is a number or a branch. The first form shows all that it changes. With --since, the PR's own
@@ -40,16 +92,16 @@ def show(place: Place, pr: str, read: str | None) -> None:
         standing = stand(repository, carrier, place.main, find_pull_request(carrier.series, pr))
         if read is not None:
             commit = find_read_commit(repository, standing, carrier.series, read)
-            _write(since_text(since(repository, standing, commit)))
+            _write_patch(since_text(since(repository, standing, commit)))
             return
         foundation = lay(repository, carrier, ReadScanner(repository), standing)
-        _write(alone_text(alone(repository, standing, foundation)))
+        _write_patch(alone_text(alone(repository, standing, foundation)))
 
 
 _COLOURS = {b"+": b"32", b"-": b"31", b"@": b"36"}
 
 
-def _write(text: bytes) -> None:
+def _write_patch(text: bytes) -> None:
     """Write a difference to standard output, coloured on a terminal."""
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         text = re.sub(
@@ -58,5 +110,12 @@ def _write(text: bytes) -> None:
             text,
             flags=re.MULTILINE,
         )
+    _write(text)
+
+
+def _write(text: bytes) -> None:
     sys.stdout.buffer.write(text)
     sys.stdout.flush()
+
+
+COMMANDS = (describe_command, show_command)
