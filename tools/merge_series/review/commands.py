@@ -3,20 +3,25 @@
 import os
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from carry.generated import ReadScanner
 from merge_series.place import Place
 from merge_series.review.alone import alone
+from merge_series.review.check_links import LinkChecker
 from merge_series.review.description import describe, read_part_of
 from merge_series.review.foundation import lay
+from merge_series.review.link import Link, Unread, read_links
 from merge_series.review.markdown import markdown
 from merge_series.review.since import since
 from merge_series.review.standing import find_pull_request, find_read_commit, stand
-from merge_series.review.words import alone_text, since_text
-from stack.console import people
+from merge_series.review.words import alone_text, links_table, since_text
+from stack.console import people, print_json
+from stack.errors import ExitCode
 from stack.repository import encode
 
 _DESCRIBE = """\b
@@ -98,6 +103,48 @@ def show_command(place: Place, pr: str, read: str | None) -> None:
         _write_patch(alone_text(alone(repository, standing, foundation)))
 
 
+_LINKS = """\b
+Examples:
+  merge_series links links.txt
+  echo https://github.com/O/R/blob/1f2e3d4/setup.py#L10-L14 | merge_series links -
+  gh api --paginate repos/O/R/pulls/8045/comments | merge_series links -
+
+Exit code 4 if a link broke or was not understood.
+"""
+
+
+@click.command("links", epilog=_LINKS)
+@click.argument("file", type=click.File(encoding="utf-8-sig", errors="surrogateescape"))
+@click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
+@click.pass_obj
+def links_command(place: Place, file: TextIO, *, as_json: bool) -> ExitCode:
+    """Check that review links still lead where they led.
+
+    FILE holds links, one or more a line, or an export of review comments as GitHub's API answers
+    it; - is standard input. Known are links to a commit, to a file at a commit (blob/SHA/path#L10-
+    L14), and to a commit or to files of a pull request. A link stands as long as its commit is on
+    the branch; its lines may since have moved, changed or gone, and the table says where and by
+    which commit.
+    """
+    read = read_links(file.read(), file.name)
+    with place.read() as (repository, carrier):
+        checker = LinkChecker(repository, carrier, place.main)
+        checked = checker.check([link for link in read if isinstance(link, Link)])
+    unread = [item for item in read if isinstance(item, Unread)]
+    broken = [link for link in checked if link.broken]
+    if as_json:
+        print_json({"links": [*map(asdict, checked)], "unread": [*map(asdict, unread)]})
+    else:
+        people.print(links_table(checked))
+        for item in unread:
+            people.print(f"{item.where}: {item.text}: {item.why}", soft_wrap=True)
+        people.print(
+            f"{len(read)} links: {len(checked) - len(broken)} stand, {len(broken)} broken, "
+            f"{len(unread)} not understood."
+        )
+    return ExitCode.FOUND if broken or unread else ExitCode.DONE
+
+
 _COLOURS = {b"+": b"32", b"-": b"31", b"@": b"36"}
 
 
@@ -118,4 +165,4 @@ def _write(text: bytes) -> None:
     sys.stdout.flush()
 
 
-COMMANDS = (describe_command, show_command)
+COMMANDS = (describe_command, show_command, links_command)

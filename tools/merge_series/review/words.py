@@ -1,9 +1,14 @@
-"""What ``show`` prints: a PR alone, and what came since a commit."""
+"""What ``show`` and ``links`` print."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+from rich.text import Text
 
 from merge_series.review.alone import Alone
+from merge_series.review.check_links import CheckedLink
 from merge_series.review.commits import Commit
+from merge_series.review.lines import Span
 from merge_series.review.since import Since, Step
 from merge_series.review.standing import Standing
 from stack.repository import encode
@@ -34,6 +39,41 @@ def alone_text(alone: Alone) -> bytes:
 def since_text(since: Since) -> bytes:
     """What there is to read since a commit, part by part, and what was left out."""
     return b"\n".join(_since_parts(since))
+
+
+def links_table(links: Sequence[CheckedLink]) -> Table:
+    """Where each link stands; fits 80 columns."""
+    table = Table(box=None, width=80)
+    for name, ratio in (("From", None), ("Link", 4), ("Branch", None), ("At its head now", 3)):
+        table.add_column(name, ratio=ratio, overflow="fold")
+    for checked in links:
+        link = checked.link
+        commit = (checked.commit or link.sha)[:9]
+        where = f"{commit} {_span(checked.span)}" if checked.span else commit
+        table.add_row(link.where, where, checked.branch, _fate(checked))
+    return table
+
+
+def _fate(checked: CheckedLink) -> Text:
+    fate = checked.fate
+    if checked.broken:
+        return Text(f"broken: {checked.broken}", style="bold red")
+    if fate is None:
+        return Text("reachable", style="green")
+    if fate.span is None:
+        return Text(f"gone by {str(fate.by)[:9]}", style="yellow")
+    if fate.status == "same":
+        return Text("same", style="green")
+    now = _span(fate.span, checked.span)
+    if fate.status == "moved":
+        return Text(f"moved to {now}", style="green")
+    return Text(f"changed by {str(fate.by)[:9]}, now {now}", style="yellow")
+
+
+def _span(span: Span, known: Span | None = None) -> str:
+    """Lines as text; the path only if it is not known from the other span."""
+    path = "" if known is not None and known.path == span.path else f"{span.path} "
+    return f"{path}L{span.first}" + (f"-L{span.last}" if span.last != span.first else "")
 
 
 def _since_parts(since: Since) -> Iterator[bytes]:
