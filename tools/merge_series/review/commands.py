@@ -1,4 +1,4 @@
-"""The commands for reviewers: ``describe``, ``show`` and ``links``."""
+"""The commands for reviewers: ``describe``, ``show``, ``links`` and ``publish``."""
 
 import os
 import re
@@ -11,12 +11,15 @@ import click
 
 from carry.generated import ReadScanner
 from merge_series.place import Place
+from merge_series.plan import branch_heads, synced_pull_requests
 from merge_series.review.alone import alone
 from merge_series.review.check_links import LinkChecker
 from merge_series.review.description import describe, read_part_of
 from merge_series.review.foundation import lay
+from merge_series.review.github import GitHub, script
 from merge_series.review.link import Link, Unread, read_links
 from merge_series.review.markdown import markdown
+from merge_series.review.publishing import base_of, in_words, plan
 from merge_series.review.since import since
 from merge_series.review.standing import find_pull_request, find_read_commit, stand
 from merge_series.review.words import alone_text, links_table, since_text
@@ -145,6 +148,61 @@ def links_command(place: Place, file: TextIO, *, as_json: bool) -> ExitCode:
     return ExitCode.FOUND if broken or unread else ExitCode.DONE
 
 
+_PUBLISH = """\b
+Examples:
+  merge_series publish
+  merge_series publish 8045 8049
+  merge_series publish --print > publish.sh
+"""
+
+
+@click.command("publish", epilog=_PUBLISH)
+@click.argument("prs", metavar="[PR]...", nargs=-1)
+@click.option("--print", "as_script", is_flag=True, help="Print the commands; change nothing.")
+@click.pass_obj
+def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> None:
+    """Bring the PRs on GitHub up to date, through GitHub's own gh.
+
+    PR is a number or a branch; without one, all that are open. For each: its description, between
+    two marker comments of its body (the rest is people's and stays), its base branch, and a comment
+    "/ok to test SHA" where none names the head. The branches have to be pushed. Shows what would
+    change and asks first.
+    """
+    with place.read() as (repository, carrier):
+        series = carrier.series
+        chosen = [find_pull_request(series, pr) for pr in prs] or synced_pull_requests(carrier)
+        found = branch_heads(repository, tuple(chosen))
+        part_of, scanner = read_part_of(place.series), ReadScanner(repository)
+        github = GitHub(repository.directory)
+        publications = [
+            plan(
+                pull_request,
+                github.view(pull_request.number),
+                markdown(describe(repository, carrier, scanner, place.main, pull_request, part_of)),
+                base_of(carrier, place.main, pull_request),
+                found[pull_request.branch],
+            )
+            for pull_request in chosen
+        ]
+    calls = [call for publication in publications for call in publication.calls]
+    if as_script:
+        _write(encode(script(repository.directory, calls)))
+        return
+    if not calls:
+        people.print("Everything is published already; nothing was changed.")
+        return
+    for line in in_words(publications):
+        people.print(line, soft_wrap=True)
+    if not click.confirm("Change this on GitHub?", err=True):
+        people.print("Nothing was changed.")
+        return
+    for publication in publications:
+        for call in publication.calls:
+            github.call(call)
+        if publication.calls:
+            people.print(f"{publication.pull_request.name}: done.")
+
+
 _COLOURS = {b"+": b"32", b"-": b"31", b"@": b"36"}
 
 
@@ -165,4 +223,4 @@ def _write(text: bytes) -> None:
     sys.stdout.flush()
 
 
-COMMANDS = (describe_command, show_command, links_command)
+COMMANDS = (describe_command, show_command, links_command, publish_command)

@@ -58,7 +58,7 @@ def test_lines_are_followed_to_the_head(world, long):
         f" line 6  {long[:9]} long.txt L1-L3            by-hand  changed by {changed[:9]}, now",
         "                                                      L2-L4",
         f" line 6  {gone[:9]}                           by-hand  reachable",
-        f" line 7  {changed[:9]} long.txt L20              by-hand  same",
+        f" line 7  {long[:9]} long.txt L20              by-hand  same",
         "8 links: 8 stand, 0 broken, 0 not understood.",
     ]
 
