@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from stack.errors import Refusal
 from stack.repository import Repository, Sha
 
-# The same text whoever asks: no setting of the user's, no program of theirs. Whole ids and binary
-# data, so that the text can be applied.
+# The same text whoever asks: no setting of the user's, no program of theirs. Whole ids, so that git
+# can apply also what is no text: it has both blobs.
 _DIFF = (
     "-c", "diff.suppressBlankEmpty=false",
     "-c", f"core.attributesFile={os.devnull}",
-    "diff-tree", "-p", "-r", "--binary", "--full-index", "--no-color", "--no-ext-diff",
+    "diff-tree", "-p", "-r", "--full-index", "--no-color", "--no-ext-diff",
     "--no-textconv", "--ignore-submodules=none", "--submodule=short", "--unified=3",
     "--inter-hunk-context=0", "--diff-algorithm=histogram", "--find-renames", "-l7000",
-    "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
 
 

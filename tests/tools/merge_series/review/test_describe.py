@@ -96,6 +96,9 @@ def test_the_body_says_what_conflicted_and_how_it_was_settled(stack):
 
 
 def test_a_clean_sync_is_one_line(stack, monkeypatch):
+    old = stack.heads()["main"]
+    begun = f"Built on main {old[:7]} of 2026-01-02; main was not merged into it since."
+    assert sync_line(stack.run("describe", "4").out) == begun  # though it merged #3
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-11-01T23:30:00-08:00")
     main = stack.commit("main", {"README": "new\n"}, "Add a readme")
     stack.run("sync")

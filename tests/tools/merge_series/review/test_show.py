@@ -27,6 +27,14 @@ index 0000000000000000000000000000000000000000..49f33a8c6e8bb31f5d7c68f9c298cac5
 +both
 """
 
+READING = """\
+from megatron.core import parallel_state
+
+
+def {name}():
+    return parallel_state.get_group_size()
+"""
+
 CLASH = {"megatron/core/notes.txt": "one\nzwei\nthree\n"}
 
 
@@ -58,6 +66,25 @@ def test_a_pr_on_two_shows_no_line_of_theirs_and_none_of_main(stack):
         f"  {first} Merge the passed size from #2\n"
         f"  {second} Merge Change what only people can from #3\n\n{OWN_LINES}"
     )
+
+
+def test_the_allowlist_below_is_made_again_and_not_merged(stack):
+    for branch, name in (("offsets", "aa"), ("by-hand", "ab")):
+        listed = stack.show(branch, stack.allowlist)
+        entry = f"megatron/core/{name}.py {name} get_group_size accessor 1\n"
+        files = {
+            f"megatron/core/{name}.py": READING.format(name=name),
+            stack.allowlist: listed.replace(
+                "megatron/core/names.py", f"{entry}megatron/core/names.py"
+            ),
+        }
+        stack.commit(branch, files, f"Read the size in {name}")
+    synced = stack.run("sync")
+    assert synced.code == 0, synced.err
+    assert "merged #3, 1 conflict settled" in synced.err  # git left the list in conflict
+    done = stack.run("show", "4")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.partition("\n\n")[2] == OWN_LINES
 
 
 def test_a_branch_that_lacks_commits_of_main_does_not_take_them_back(stack):
@@ -126,6 +153,7 @@ def test_bytes_modes_links_and_names_go_through_the_proof(stack):
     done = stack.run("show", "4", "--since", "both^")
     assert (done.code, done.err) == (0, "")
     headers = [line for line in done.out.splitlines() if line.startswith("diff --git")]
+    assert "Binary files /dev/null and b/blob.bin differ" in done.out.splitlines()
     assert headers == [
         "diff --git a/blob.bin b/blob.bin",
         "diff --git a/both.txt b/both.txt",
