@@ -1,7 +1,7 @@
 """The command line of ``merge_series``.
 
-Exit codes: 0 done; 1 failed; 2 usage; 3 a merge waits for a person; 4 verify found something;
-5 another operation is in progress; 130 interrupted.
+Exit codes: 0 done; 1 failed; 2 usage; 3 a merge waits for a person; 4 verify or links found
+something; 5 another operation is in progress; 130 interrupted.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def _json_option[**P, R](command: Callable[P, R]) -> Callable[P, R]:
 
 @click.group(
     epilog="Exit codes: 0 done, 1 failed, 2 usage, 3 a merge waits for a person, "
-    "4 verify found something, 5 another operation is in progress, 130 interrupted."
+    "4 verify or links found something, 5 another operation is in progress, 130 interrupted."
 )
 @click.option(
     "--repo",

@@ -20,14 +20,14 @@ class ReadsChange:
         after: Reads of each kind on the branch.
         removed: Entries that the PR takes out, with their counts.
         added: Entries that it puts in.
-        eased: Entries whose kind it changes: the old and the new one.
+        changed: Entries whose kind it changes: the old and the new one.
     """
 
     before: dict[str, int] | None
     after: dict[str, int]
     removed: dict[Read, int]
     added: dict[Read, int]
-    eased: dict[tuple[Read, Read], int]
+    changed: dict[tuple[Read, Read], int]
 
 
 def reads_change(
@@ -36,13 +36,12 @@ def reads_change(
     """Compare the allowlist on a branch with that of what it stands on.
 
     Returns:
-        None if the branch has no allowlist, or if what it stands on is in conflict, so that nobody
-        can say what is read there.
+        None if the branch has no allowlist.
 
     Raises:
         Refusal: An allowlist cannot be read.
     """
-    if repository.entry(head, ALLOWLIST_PATH) is None or ALLOWLIST_PATH in foundation.in_conflict:
+    if repository.entry(head, ALLOWLIST_PATH) is None:
         return None
     after = scanner.allowed(head)
     if repository.entry(foundation.tree, ALLOWLIST_PATH) is None:
@@ -53,12 +52,12 @@ def reads_change(
 def compare(before: Reads, after: Reads) -> ReadsChange:
     """Compare two allowlists."""
     removed, added = before - after, after - before
-    eased: Counter[tuple[Read, Read]] = Counter()
+    changed: Counter[tuple[Read, Read]] = Counter()
     for old in sorted(removed):
         for new in sorted(added):
             pairs = min(removed[old], added[new])
             if pairs and old[:3] == new[:3]:
-                eased[old, new] += pairs
+                changed[old, new] += pairs
                 removed[old] -= pairs
                 added[new] -= pairs
     return ReadsChange(
@@ -66,5 +65,5 @@ def compare(before: Reads, after: Reads) -> ReadsChange:
         ratchet.total_by_kind(after),
         dict(sorted((+removed).items())),
         dict(sorted((+added).items())),
-        dict(sorted(eased.items())),
+        dict(sorted(changed.items())),
     )

@@ -124,10 +124,9 @@ def links_command(place: Place, file: TextIO, *, as_json: bool) -> ExitCode:
     """Check that review links still lead where they led.
 
     FILE holds links, one or more a line, or an export of review comments as GitHub's API answers
-    it; - is standard input. Known are links to a commit, to a file at a commit (blob/SHA/path#L10-
-    L14), and to a commit or to files of a pull request. A link stands as long as its commit is on
-    the branch; its lines may since have moved, changed or gone, and the table says where and by
-    which commit.
+    it; - is standard input. Known are links to a commit, to lines of a file at a commit, and to a
+    commit or to files of a pull request. A link stands as long as its commit is on the branch; its
+    lines may since have moved, changed or gone, and the table says where and by which commit.
     """
     read = read_links(file.read(), file.name)
     with place.read() as (repository, carrier):

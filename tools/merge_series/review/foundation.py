@@ -1,16 +1,17 @@
 """What a PR is read against: the merge of its dependencies and main, as its branch holds them.
 
-The merge is made among objects alone, and by the rules of a sync: a conflict that a rule settles is
-settled, the allowlist is made again from the merged tree, and what no rule settles stays in the
-tree as git left it, with conflict markers.
+The merge is made among objects alone: a conflict that a rule of the sync settles is settled, the
+allowlist is merged read by read, and what no rule settles stays in the tree as git left it, with
+conflict markers. The list is not scanned again here: the scanner may have learned since the
+branches' lists were made, and what it learned is no change of this PR's.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from carry.carried import Carrier
-from carry.generated import ReadScanner, render
-from carry.scanned import SCANNED
+from carry.generated import Reads, ReadScanner, render
 from merge_series.resolve import Settled, Side, main_below, settle
 from merge_series.review.standing import Standing
 from process_groups.allowlist import ALLOWLIST_PATH
@@ -66,17 +67,9 @@ def lay(
     first, *others = _independent(repository, tuple(holds))
     merged = _Merged(first, holds[first], ())
     for other in others:
-        merged = _merge(repository, carrier, standing, merged, _Merged(other, holds[other], ()))
-    tree = repository.tree_of(merged.commit)
-    unsettled = [path for path in merged.in_conflict if path != ALLOWLIST_PATH]
-    listed = repository.entry(tree, ALLOWLIST_PATH) is not None
-    if not others or not listed:
-        return Foundation(tree, merged.in_conflict)
-    if any(path.startswith(f"{SCANNED}/") for path in unsettled):
-        # A file with conflict markers is no Python, so nobody can say what it reads.
-        return Foundation(tree, merged.in_conflict)
-    tree = repository.change_files(tree, {ALLOWLIST_PATH: render(scanner.scan(tree))})
-    return Foundation(tree, tuple(unsettled))
+        theirs = _Merged(other, holds[other], ())
+        merged = _merge(repository, carrier, scanner, standing, merged, theirs)
+    return Foundation(repository.tree_of(merged.commit), merged.in_conflict)
 
 
 def clean_merge(repository: Repository, parents: Sequence[Sha]) -> Foundation:
@@ -104,13 +97,20 @@ def _independent(repository: Repository, commits: tuple[Sha, ...]) -> tuple[Sha,
     return tuple(commit for commit in commits if commit in left)
 
 
-def _merge(
-    repository: Repository, carrier: Carrier, standing: Standing, ours: _Merged, theirs: _Merged
+def _merge(  # noqa: PLR0913, PLR0917 - two sides and what settles their conflicts
+    repository: Repository,
+    carrier: Carrier,
+    scanner: ReadScanner,
+    standing: Standing,
+    ours: _Merged,
+    theirs: _Merged,
 ) -> _Merged:
     merge = merge_trees(repository, ours.commit, theirs.commit)
-    changes: dict[str, Entry | None] = {}
+    changes = _allowlist(repository, scanner, ours.commit, theirs.commit)
     in_conflict = list(ours.in_conflict)
     for conflict in merge.conflicts:
+        if conflict.path in changes:
+            continue
         content = _settle(repository, carrier, standing, conflict, ours, theirs)
         if content is None or conflict.path in ours.in_conflict:
             in_conflict.append(conflict.path)
@@ -122,6 +122,28 @@ def _merge(
         carrier.series.closure(*ours.holds, *theirs.holds),
         tuple(dict.fromkeys(in_conflict)),
     )
+
+
+def _allowlist(
+    repository: Repository, scanner: ReadScanner, ours: Sha, theirs: Sha
+) -> dict[str, Entry | None]:
+    """The allowlist of two merged commits, where either has one."""
+    if not any(repository.entry(side, ALLOWLIST_PATH) for side in (ours, theirs)):
+        return {}
+    base: Reads = Counter()
+    for commit in repository.merge_bases(ours, theirs):
+        base |= scanner.allowed(commit)
+    merged = merge_reads(base, scanner.allowed(ours), scanner.allowed(theirs))
+    return repository.write_files({ALLOWLIST_PATH: render(merged)})
+
+
+def merge_reads(base: Reads, ours: Reads, theirs: Reads) -> Reads:
+    """Merge two allowlists, count by count, as git merges two texts."""
+    merged: Reads = Counter()
+    for read in {*base, *ours, *theirs}:
+        was, mine, other = base[read], ours[read], theirs[read]
+        merged[read] = mine if mine == other else mine + other - was
+    return +merged
 
 
 def _settle(  # noqa: PLR0913, PLR0917 - a conflict and what it lies between

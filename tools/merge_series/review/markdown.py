@@ -51,16 +51,17 @@ def reads_text(change: ReadsChange) -> str:
     if change.before is None:
         return f"Brings the list of global reads, with {_reads(total)}.\n\n{_counts(change)}"
     before = sum(change.before.values())
-    if not (change.removed or change.added or change.eased):
+    if not (change.removed or change.added or change.changed):
         return f"Unchanged by this PR: {_reads(total)}."
     parts = [f"{_reads(total)}, {before} without this PR.", _counts(change)]
-    eased = {
-        f"{_place(old)}: {old.kind} is now {new.kind}": n for (old, new), n in change.eased.items()
+    changed = {
+        f"{_place(old)}: {old.kind} is now {new.kind}": n
+        for (old, new), n in change.changed.items()
     }
     for name, entries in (
         ("Removed", _named(change.removed)),
         ("Added", _named(change.added)),
-        ("Changed kind", eased),
+        ("Changed kind", changed),
     ):
         if entries:
             parts.append(f"{name}:\n\n" + "\n".join(_item(*entry) for entry in entries.items()))

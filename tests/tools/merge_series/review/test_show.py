@@ -2,8 +2,13 @@
 
 import hashlib
 import itertools
+from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from merge_series.review.foundation import merge_reads
 
 NAMES_WITH_DOC = """\
 from megatron.core import parallel_state
@@ -68,7 +73,7 @@ def test_a_pr_on_two_shows_no_line_of_theirs_and_none_of_main(stack):
     )
 
 
-def test_the_allowlist_below_is_made_again_and_not_merged(stack):
+def test_the_allowlist_below_is_merged_read_by_read(stack):
     for branch, name in (("offsets", "aa"), ("by-hand", "ab")):
         listed = stack.show(branch, stack.allowlist)
         entry = f"megatron/core/{name}.py {name} get_group_size accessor 1\n"
@@ -342,3 +347,16 @@ def test_a_pr_that_the_series_lacks_is_refused(stack, name):
             "#3 by-hand, #4 both\n"
         ),
     )
+
+
+@given(*[st.dictionaries(st.sampled_from("abcd"), st.integers(1, 3)) for _ in range(3)])
+def test_allowlists_merge_as_texts_do(base, ours, theirs):
+    base, ours, theirs = Counter(base), Counter(ours), Counter(theirs)
+    merged = merge_reads(base, ours, theirs)
+    assert merged == merge_reads(base, theirs, ours)
+    assert all(count > 0 for count in merged.values())
+    for read in "abcd":
+        if ours[read] == base[read]:
+            assert merged[read] == theirs[read]
+        if ours[read] == theirs[read]:
+            assert merged[read] == ours[read]
