@@ -8,8 +8,7 @@ from carry.carried import Carrier
 from merge_series.plan import resolve_main, sources
 from merge_series.review.lines import Fate, Span, Tracer
 from merge_series.review.link import Link
-from merge_series.review.standing import MAIN, owner_of, resolve_commit
-from stack.errors import Refusal
+from merge_series.review.standing import MAIN, commits_beginning, owner_of
 from stack.model import PullRequest
 from stack.refs import heads
 from stack.repository import Repository, Sha, encode
@@ -77,12 +76,11 @@ class LinkChecker:
         return CheckedLink(link, branch, commit, span, fate)
 
     def _resolve(self, sha: str) -> Sha:
-        try:
-            return resolve_commit(self._repository, sha)
-        except Refusal as refusal:
-            several = "begin with it" in str(refusal)
-            why = "several commits begin so" if several else "no such commit here"
-            raise _Broken(why) from refusal
+        commit = self._repository.resolve(sha)
+        if commit is None:
+            several = len(commits_beginning(self._repository, sha)) > 1
+            raise _Broken("several commits begin so" if several else "no such commit here")
+        return commit
 
     def _branch(self, link: Link, commit: Sha) -> str:
         if link.pr is None:

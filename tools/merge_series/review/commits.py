@@ -1,6 +1,5 @@
 """Commits as a reviewer reads them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stack.repository import Repository, Sha, decode
@@ -43,14 +42,6 @@ def read_commits(repository: Repository, *selection: str) -> tuple[Commit, ...]:
         "--format=" + "%x01".join(_FIELDS), "--no-patch", "--no-mailmap", *selection, "--",
     )  # fmt: skip
     return tuple(_parse(record) for record in decode(answer.stdout).split("\0") if record)
-
-
-def commits_of(repository: Repository, shas: Sequence[Sha]) -> tuple[Commit, ...]:
-    """The given commits, in the order given."""
-    if not shas:
-        return ()
-    found = {c.sha: c for c in read_commits(repository, "--no-walk=unsorted", *shas)}
-    return tuple(found[sha] for sha in shas)
 
 
 def _parse(record: str) -> Commit:

@@ -161,7 +161,7 @@ def resolve_commit(repository: Repository, text: str) -> Sha:
     commit = repository.resolve(text)
     if commit is not None:
         return commit
-    found = _commits_beginning(repository, text)
+    found = commits_beginning(repository, text)
     if len(found) > 1:
         some = ", ".join(sha[:12] for sha in found)
         raise Refusal(f"{text}: {len(found)} commits begin with it ({some}); give more of the id")
@@ -178,7 +178,8 @@ def owner_of(repository: Repository, owners: Mapping[str, Sha], commit: Sha) -> 
     return None
 
 
-def _commits_beginning(repository: Repository, text: str) -> tuple[Sha, ...]:
+def commits_beginning(repository: Repository, text: str) -> tuple[Sha, ...]:
+    """The commits whose ids begin with a text of at least four digits."""
     if not re.fullmatch("[0-9a-f]{4,}", text):
         return ()
     listed = repository.run("rev-parse", f"--disambiguate={text}").text.split()

@@ -99,8 +99,11 @@ def _since_parts(since: Since) -> Iterator[bytes]:
 
 def _step(step: Step) -> bytes:
     commit = step.commit
-    kind = "merge" if commit.is_merge else "commit"
-    head = [f"{kind} {commit.sha}", f"Author: {commit.author}, {commit.written}", ""]
+    title = f"commit {commit.sha}"
+    if commit.is_merge:
+        merged = ", ".join(f"{name} at {sha[:12]}" for name, sha in step.merged)
+        title = f"merge {commit.sha} of {merged}"
+    head = [title, f"Author: {commit.author}, {commit.written}", ""]
     head += [f"    {line}".rstrip() for line in _message(commit).splitlines()]
     if commit.is_merge:
         if step.conflicts:

@@ -2,6 +2,10 @@
 
 import hashlib
 import itertools
+import os
+import pty
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -215,7 +219,7 @@ def test_since_shows_new_commits_and_what_a_merge_did_beyond_git_in_its_own_word
         "+++ b/own.txt\n"
         "@@ -0,0 +1 @@\n"
         "+own\n\n"
-        f"merge {head}\n"
+        f"merge {head} of #1 at {theirs[:12]}\n"
         "Author: Ada Test, 2026-01-02\n\n"
         "    Merge the list of reads from #1\n\n"
         "    Both wanted the second line.\n\n"
@@ -254,6 +258,59 @@ def test_what_a_clean_merge_slipped_in_is_shown(stack):
     assert lines[0].endswith(": 1 commit to read.")
     assert lines[7:10] == ["Beyond git's own merge:", "", "diff --git a/slipped.txt b/slipped.txt"]
     assert [line for line in lines if line.startswith("+")] == ["+++ b/slipped.txt", "+in"]
+
+
+def test_side_branches_of_the_pr_are_its_own_also_in_an_octopus(world):
+    read = world.heads()["by-hand"]
+    sides = []
+    for name in ("left", "right"):
+        world.git("branch", name, read)
+        sides.append(world.commit(name, {f"{name}.txt": f"{name}\n"}, f"Go {name}"))
+    desk = world.root / "desk"
+    world.git("worktree", "add", "--quiet", str(desk), "by-hand")
+    world.git("merge", "--quiet", "--no-ff", "-m", "Take both", "left", "right", where=desk)
+    world.git("worktree", "remove", "--force", str(desk))
+    world.git("branch", "-D", "left", "right")
+    head = world.heads()["by-hand"]
+    assert world.git("rev-parse", "by-hand^@").split() == [read, *sides]
+    done = world.run("show", "3", "--since", read)
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0] == f"#3 by-hand from {read[:12]} to {head[:12]}: 2 commits to read."
+    assert sorted(line for line in lines if line.startswith("commit ")) == sorted(
+        f"commit {side}" for side in sides
+    )
+    assert lines[-4:] == [
+        "Merges that are git's own, unchanged:",
+        f"  {head[:12]} Take both",
+        "",
+        (
+            "Left out: nothing. Checked: with what is shown above they give the tree of "
+            f"{head[:12]}."
+        ),
+    ]
+
+
+def test_a_terminal_gets_colours_unless_it_wants_none(world, monkeypatch):
+    shown = {}
+    for wanted in ("", "1"):
+        monkeypatch.setenv("NO_COLOR", wanted)
+        ours, theirs = pty.openpty()
+        series = str(world.root / "SERIES.md")
+        command = ("--series", series, "--repo", str(world.fork), "show", "3")
+        subprocess.run([sys.executable, "-m", "merge_series", *command], check=True, stdout=theirs)
+        os.close(theirs)
+        shown[wanted] = os.read(ours, 1 << 16).decode().splitlines()
+        os.close(ours)
+    hunk = ["@@ -1,3 +1,3 @@", " one", "-two", "+TWO", " three"]
+    assert shown["1"][-5:] == hunk
+    assert shown[""][-5:] == [
+        "\x1b[36m@@ -1,3 +1,3 @@\x1b[m",
+        " one",
+        "\x1b[31m-two\x1b[m",
+        "\x1b[32m+TWO\x1b[m",
+        " three",
+    ]
 
 
 def test_show_leaves_the_repository_as_it_was(stack):
