@@ -1,12 +1,11 @@
 """The command line of ``merge_series``.
 
-Exit codes: 0 done; 1 failed; 2 usage; 3 a merge waits for a person; 4 verify found something;
-5 another operation is in progress; 130 interrupted.
+Exit codes: 0 done; 1 failed; 2 usage; 3 a merge waits for a person; 4 verify or links found
+something; 5 another operation is in progress; 130 interrupted.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,28 +15,14 @@ from carry.carried import Carrier
 from merge_series import report
 from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.operations import Operations
+from merge_series.place import Place
 from merge_series.plan import resolve_main
+from merge_series.review import commands as review
 from merge_series.sync import Synced, Syncer, abort_sync, count_commits, dry_run
 from stack.console import people, print_json, run
 from stack.errors import ExitCode
 from stack.refs import heads
 from stack.repository import Repository
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a command works."""
-
-    repo: Path
-    series: Path
-    main: str
-
-    @contextmanager
-    def open(self) -> Iterator[tuple[Repository, Carrier]]:
-        """The repository and the series."""
-        carrier = Carrier.open(self.series)
-        with Repository.open(self.repo) as repository:
-            yield repository, carrier
 
 
 def _json_option[**P, R](command: Callable[P, R]) -> Callable[P, R]:
@@ -48,7 +33,7 @@ def _json_option[**P, R](command: Callable[P, R]) -> Callable[P, R]:
 
 @click.group(
     epilog="Exit codes: 0 done, 1 failed, 2 usage, 3 a merge waits for a person, "
-    "4 verify found something, 5 another operation is in progress, 130 interrupted."
+    "4 verify or links found something, 5 another operation is in progress, 130 interrupted."
 )
 @click.option(
     "--repo",
@@ -235,6 +220,10 @@ def _status_json(row: BranchStatus) -> dict[str, Any]:
         "lacks": [pull_request.number for pull_request in row.lacks],
         "summary": row.summary,
     }
+
+
+for _command in review.COMMANDS:
+    merge_series.add_command(_command)
 
 
 def main() -> NoReturn:

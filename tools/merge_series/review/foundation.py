@@ -1,0 +1,164 @@
+"""What a PR is read against: the merge of its dependencies and main, as its branch holds them.
+
+The merge is made among objects alone: a conflict that a rule of the sync settles is settled, the
+allowlist is merged read by read, and what no rule settles stays in the tree as git left it, with
+conflict markers. The list is not scanned again here: the scanner may have learned since the
+branches' lists were made, and what it learned is no change of this PR's.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from carry.carried import Carrier
+from carry.generated import Reads, ReadScanner, render
+from merge_series.resolve import Settled, Side, main_below, settle
+from merge_series.review.standing import Standing
+from process_groups.allowlist import ALLOWLIST_PATH
+from stack.merging import Conflict, merge_trees
+from stack.model import PullRequest
+from stack.repository import Entry, Repository, Sha
+
+# Commits that only stand for a merge; they are dropped with the temporary object folder.
+_NOBODY = {
+    f"GIT_{role}_{what}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "none"), ("EMAIL", "none"), ("DATE", "2000-01-01T00:00:00Z"))
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Foundation:
+    """What a PR is read against.
+
+    Attributes:
+        tree: The merged tree.
+        in_conflict: Files of it that no rule settled; they hold conflict markers.
+    """
+
+    tree: Sha
+    in_conflict: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """Some parts, merged: a commit, the PRs it holds, and the files still in conflict."""
+
+    commit: Sha
+    holds: tuple[PullRequest, ...]
+    in_conflict: tuple[str, ...]
+
+
+def lay(
+    repository: Repository, carrier: Carrier, scanner: ReadScanner, standing: Standing
+) -> Foundation:
+    """Merge what a PR's branch was put on.
+
+    Args:
+        repository: The fork, opened with a temporary object folder.
+        carrier: The series and its edits.
+        scanner: Scanner of the repository.
+        standing: Where the branch stands.
+
+    Raises:
+        Refusal: Two parts share no history, or a file cannot be scanned.
+    """
+    holds = {commit: part.holds for part in standing.parts for commit in part.commits}
+    first, *others = _independent(repository, tuple(holds))
+    merged = _Merged(first, holds[first], ())
+    for other in others:
+        theirs = _Merged(other, holds[other], ())
+        merged = _merge(repository, carrier, scanner, standing, merged, theirs)
+    return Foundation(repository.tree_of(merged.commit), merged.in_conflict)
+
+
+def clean_merge(repository: Repository, parents: Sequence[Sha]) -> Foundation:
+    """Git's own merge of some commits, with no rule of ours."""
+    first, *others = parents
+    tree, conflicts = repository.tree_of(first), []
+    for number, other in enumerate(others):
+        if number:
+            first = stand_in(repository, tree, parents[: number + 1])
+        merge = merge_trees(repository, first, other)
+        tree = merge.tree
+        conflicts += [conflict.path for conflict in merge.conflicts]
+    return Foundation(tree, tuple(dict.fromkeys(conflicts)))
+
+
+def stand_in(repository: Repository, tree: Sha, parents: Sequence[Sha]) -> Sha:
+    """Store a commit that nobody will see, so that it can be merged with another."""
+    arguments = [part for parent in parents for part in ("-p", parent)]
+    return Sha(repository.run("commit-tree", *arguments, tree, environment=_NOBODY).text)
+
+
+def _independent(repository: Repository, commits: tuple[Sha, ...]) -> tuple[Sha, ...]:
+    """The commits that no other of them contains, in the order given."""
+    left = set(repository.run("merge-base", "--independent", *commits).text.split())
+    return tuple(commit for commit in commits if commit in left)
+
+
+def _merge(  # noqa: PLR0913, PLR0917 - two sides and what settles their conflicts
+    repository: Repository,
+    carrier: Carrier,
+    scanner: ReadScanner,
+    standing: Standing,
+    ours: _Merged,
+    theirs: _Merged,
+) -> _Merged:
+    merge = merge_trees(repository, ours.commit, theirs.commit)
+    changes = _allowlist(repository, scanner, ours.commit, theirs.commit)
+    in_conflict = list(ours.in_conflict)
+    for conflict in merge.conflicts:
+        if conflict.path in changes:
+            continue
+        content = _settle(repository, carrier, standing, conflict, ours, theirs)
+        if content is None or conflict.path in ours.in_conflict:
+            in_conflict.append(conflict.path)
+        else:
+            changes[conflict.path] = Entry(content.mode, *repository.write_blobs([content.content]))
+    tree = repository.change_tree(merge.tree, changes)
+    return _Merged(
+        stand_in(repository, tree, (ours.commit, theirs.commit)),
+        carrier.series.closure(*ours.holds, *theirs.holds),
+        tuple(dict.fromkeys(in_conflict)),
+    )
+
+
+def _allowlist(
+    repository: Repository, scanner: ReadScanner, ours: Sha, theirs: Sha
+) -> dict[str, Entry | None]:
+    """The allowlist of two merged commits, where either has one."""
+    if not any(repository.entry(side, ALLOWLIST_PATH) for side in (ours, theirs)):
+        return {}
+    base: Reads = Counter()
+    for commit in repository.merge_bases(ours, theirs):
+        base |= scanner.allowed(commit)
+    merged = merge_reads(base, scanner.allowed(ours), scanner.allowed(theirs))
+    return repository.write_files({ALLOWLIST_PATH: render(merged)})
+
+
+def merge_reads(base: Reads, ours: Reads, theirs: Reads) -> Reads:
+    """Merge two allowlists, count by count, as git merges two texts."""
+    merged: Reads = Counter()
+    for read in {*base, *ours, *theirs}:
+        was, mine, other = base[read], ours[read], theirs[read]
+        merged[read] = mine if mine == other else mine + other - was
+    return +merged
+
+
+def _settle(  # noqa: PLR0913, PLR0917 - a conflict and what it lies between
+    repository: Repository,
+    carrier: Carrier,
+    standing: Standing,
+    conflict: Conflict,
+    ours: _Merged,
+    theirs: _Merged,
+) -> Settled | None:
+    if conflict.path in carrier.series.generated:
+        return None
+    sides = [
+        Side(side.commit, side.holds, main_below(repository, side.commit, standing.main))
+        for side in (ours, theirs)
+    ]
+    end = settle(repository, carrier, conflict, *sides)
+    return end if isinstance(end, Settled) else None

@@ -1,0 +1,131 @@
+"""A PR's description as Markdown. The same description gives the same text, byte for byte."""
+
+from collections.abc import Mapping
+
+from merge_series.review.allowed import ReadsChange
+from merge_series.review.description import Description
+from merge_series.review.synced import SyncedWithMain
+from process_groups.reads import Read
+from stack.model import PullRequest, Series
+
+_TEXTS = ("Why", "What", "Tests", "Compatibility")
+_SHORT = 7  # what GitHub shows of an id, and makes a link of
+
+
+def markdown(description: Description) -> str:
+    """The body of a PR."""
+    texts = description.pull_request.texts
+    parts = [f"### {name}\n\n{texts[name]}" for name in _TEXTS if texts.get(name)]
+    if description.synced is not None:
+        parts.append(f"### Sync\n\n{sync_text(description.synced)}")
+    if description.reads is not None:
+        parts.append(f"### Allowlist\n\n{reads_text(description.reads)}")
+    stack = (description.series, description.pull_request)
+    parts.append(f"### Stack\n\n{stack_text(*stack)}\n\n{stack_graph(*stack)}")
+    if description.part_of is not None:
+        parts.append(f"Part of {description.part_of}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def sync_text(synced: SyncedWithMain) -> str:
+    """When and how the branch was brought in step with main."""
+    main = synced.main[:_SHORT]
+    if not synced.merges:
+        return f"Built on main {main} of {synced.main_made}; main was not merged into it since."
+    count = len(synced.merges)
+    by = "a merge commit" if count == 1 else f"{count} merge commits"
+    clean = "" if synced.settled else " with no conflicts"
+    fact = (
+        f"Synced with main {main} on {synced.merges[-1].made} by {by}{clean}, "
+        "so existing commits and review links stay valid."
+    )
+    if not synced.settled:
+        return fact
+    lines = "\n".join(f"- {_code(file.path)}: {file.how}" for file in synced.settled)
+    return f"{fact} Conflicts, and how each was settled:\n\n{lines}"
+
+
+def reads_text(change: ReadsChange) -> str:
+    """What the PR does to the allowlist."""
+    total = sum(change.after.values())
+    if change.before is None:
+        return f"Brings the list of global reads, with {_reads(total)}.\n\n{_counts(change)}"
+    before = sum(change.before.values())
+    if not (change.removed or change.added or change.changed):
+        return f"Unchanged by this PR: {_reads(total)}."
+    parts = [f"{_reads(total)}, {before} without this PR.", _counts(change)]
+    changed = {
+        f"{_place(old)}: {old.kind} is now {new.kind}": n
+        for (old, new), n in change.changed.items()
+    }
+    for name, entries in (
+        ("Removed", _named(change.removed)),
+        ("Added", _named(change.added)),
+        ("Changed kind", changed),
+    ):
+        if entries:
+            parts.append(f"{name}:\n\n" + "\n".join(_item(*entry) for entry in entries.items()))
+    return "\n\n".join(parts)
+
+
+def stack_text(series: Series, here: PullRequest) -> str:
+    """The stack as a list, dependencies first."""
+    return "\n".join(_row(pull_request, here) for pull_request in series)
+
+
+def stack_graph(series: Series, here: PullRequest) -> str:
+    """The stack as a mermaid graph."""
+    lines = ["```mermaid", "graph TD", '  main(["main"])']
+    lines += [f'  pr{pr.number}["{_label(pr)}"]' for pr in series]
+    for pull_request in series:
+        below = [f"pr{number}" for number in pull_request.depends_on] or ["main"]
+        lines += [f"  {node} --> pr{pull_request.number}" for node in below]
+    lines += [f"  style pr{here.number} stroke-width:4px", "```"]
+    return "\n".join(lines)
+
+
+def _row(pull_request: PullRequest, here: PullRequest) -> str:
+    below = ", ".join(f"#{number}" for number in pull_request.depends_on) or "main"
+    text = f"{pull_request.name} {_code(pull_request.branch)} {pull_request.title}"
+    text = f"**{text}** (this PR)" if pull_request == here else text
+    state = "" if pull_request.state == "open" else f", {pull_request.state}"
+    return f"- {text}, on {below}{state}"
+
+
+def _label(pull_request: PullRequest) -> str:
+    state = "" if pull_request.state == "open" else f" ({pull_request.state})"
+    # A quotation mark would end the label; mermaid writes it so.
+    return f"{pull_request.name} {pull_request.branch}{state}".replace('"', "#quot;")
+
+
+def _counts(change: ReadsChange) -> str:
+    columns = [change.after] if change.before is None else [change.before, change.after]
+    names = ["kind", "reads"] if change.before is None else ["kind", "without this PR", "with it"]
+    rows = [[kind, *(str(column[kind]) for column in columns)] for kind in change.after]
+    shown = [row for row in rows if set(row[1:]) != {"0"}]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [names, ["---"] * len(names), *shown])
+
+
+def _named(reads: Mapping[Read, int]) -> dict[str, int]:
+    return {f"{_place(read)}, {read.kind}": count for read, count in reads.items()}
+
+
+def _item(text: str, count: int) -> str:
+    return f"- {text}" + (f" (x{count})" if count > 1 else "")
+
+
+def _place(read: Read) -> str:
+    return _code(f"{read.path}: {read.scope}: {read.function}")
+
+
+def _reads(count: int) -> str:
+    return f"{count} read{'s' * (count != 1)}"
+
+
+def _code(text: str) -> str:
+    """Text as a code span, whatever backticks it holds."""
+    ticks = "`"
+    while ticks in text:
+        ticks += "`"
+    space = " " * (len(ticks) > 1)
+    return f"{ticks}{space}{text}{space}{ticks}"

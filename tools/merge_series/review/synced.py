@@ -1,0 +1,62 @@
+"""When and how a PR's branch was last brought in step with main, read off its own history."""
+
+from dataclasses import dataclass
+
+from merge_series.records import SettledFile
+from merge_series.review.commits import Commit, read_commits
+from merge_series.review.foundation import clean_merge
+from merge_series.review.standing import Standing
+from stack.repository import Repository, Sha
+
+
+@dataclass(frozen=True, slots=True)
+class SyncedWithMain:
+    """How a branch came to stand on the commit of main that it stands on.
+
+    Attributes:
+        main: The newest commit of main that it contains.
+        main_made: Day on which that was committed.
+        merges: The branch's own merges from the one that brought that commit, oldest first; empty
+            if the branch was begun on it.
+        settled: Files that git left in conflict in these merges, each with how it was settled.
+    """
+
+    main: Sha
+    main_made: str
+    merges: tuple[Commit, ...]
+    settled: tuple[SettledFile, ...]
+
+
+def synced_with_main(repository: Repository, standing: Standing) -> SyncedWithMain:
+    """Read the last sync off a branch's history.
+
+    Whether a file conflicted is found by merging again; how it was settled is what the merge's
+    message says.
+
+    Args:
+        repository: The fork, opened with a temporary object folder.
+        standing: Where the branch stands.
+    """
+    main = standing.parts[-1].commits[0]
+    own = read_commits(repository, "--first-parent", standing.head, *standing.others)
+    merges: list[Commit] = []
+    for commit in reversed(own):
+        if not repository.is_ancestor(main, commit.sha):
+            break
+        if commit.is_merge:
+            merges.insert(0, commit)
+    # A branch that was begun on this commit of main has it below its first own commit.
+    if not merges or repository.is_ancestor(main, merges[0].parents[0]):
+        merges = []
+    settled = tuple(file for merge in merges for file in _settled(repository, merge))
+    (made,) = read_commits(repository, "-1", main)
+    return SyncedWithMain(main, made.made, tuple(merges), settled)
+
+
+def _settled(repository: Repository, merge: Commit) -> list[SettledFile]:
+    files = []
+    for path in clean_merge(repository, merge.parents).in_conflict:
+        said = [line for line in merge.words.splitlines() if line.startswith(f"- {path}: ")]
+        how = said[0].removeprefix(f"- {path}: ") if said else "by hand"
+        files.append(SettledFile(path, how, conflicted=True))
+    return files
