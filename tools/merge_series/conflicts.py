@@ -60,8 +60,8 @@ def _told(
             told = f"{one} put {old} into a directory that {other} renamed; it may belong at {new}"
         case "directory rename unclear split", (old,):
             told = f"one side put files into {old}, which the other split into several directories"
-        case "file/directory", (new, old):
-            told = f"{one} has a file at {old}, {other} a directory; the file stands at {new}"
+        case "file/directory", (_, old):
+            told = f"{one} has a file at {old}, {other} a directory"
         case "distinct modes", (path, *_):
             entries = {stage: e for c in group for stage, e in c.stages.items() if stage != BASE}
             what = [f"{names[stage]} has {_type(e)}" for stage, e in sorted(entries.items())]

@@ -37,12 +37,19 @@ class Item:
     Attributes:
         lead: Blank lines and comments above the statement.
         names: The names it imports, as written.
-        text: The statement's lines; None where the key has only a part of them.
+        texts: The lines of the statements that say it.
+        is_whole: Whether that is one statement, and says nothing else.
     """
 
     lead: tuple[bytes, ...]
     names: list[str]
-    text: bytes | None
+    texts: list[bytes]
+    is_whole: bool
+
+    @property
+    def text(self) -> bytes | None:
+        """The statement's lines, where it is one statement."""
+        return self.texts[0] if self.is_whole else None
 
 
 @dataclass(slots=True)
@@ -78,11 +85,12 @@ def side_of(lines: Iterable[bytes], statement_of: Callable[[bytes], Statement | 
             if key in side.items:
                 # A second statement of one module, or a further name of this one.
                 item = side.items[key]
-                if item.text is not statement.text or lead:
-                    item.lead, item.text = (*item.lead, *lead), None
+                if item.texts[-1] is not statement.text:
+                    item.lead, item.is_whole = (*item.lead, *lead), False
+                    item.texts.append(statement.text)
             else:
-                whole = statement.text if len(keys) == 1 else None
-                item = side.items[key] = Item(tuple(lead), [], whole)
+                item = Item(tuple(lead), [], [statement.text], is_whole=len(keys) == 1)
+                side.items[key] = item
             item.names.append(name.written)
             lead = []
     side.tail = tuple(lead)
@@ -207,29 +215,31 @@ def _three_way(
 
 
 def _statement(key: Key, items: Sequence[Item | None], names: list[str], newline: bytes) -> bytes:
-    base, ours, theirs = items
-    sides = [item for item in (ours, theirs) if item is not None]
     wanted = set(names)
-    fitting = {item.text for item in sides if item.text and set(item.names) == wanted}
-    if len(fitting) > 1 and base is not None:
-        fitting.discard(base.text)
-    if len(fitting) == 1:
-        return fitting.pop() or b""
-    merged = _merged_text(items)
-    if merged is not None and set(_names_in(merged)) == wanted:
-        return merged
+    for text in (_one_sided(items), _merged_text(items)):
+        if text is not None and set(_names_in(text)) == wanted:
+            return text
     known = [item for item in items if item is not None]
-    texts = [item.text for item in known if item.text]
+    texts = [text for item in known for text in item.texts]
     if any(b"#" in text for text in texts):
         raise NotSettled("a statement that both sides changed holds a comment")
+    fitting = {item.text for item in items[1:] if item and item.text and set(item.names) == wanted}
+    if len(fitting) == 1:
+        return fitting.pop() or b""
     indent = _indent(texts)
     if not key.is_from:
         alias = f" as {key.alias}" if key.alias else ""
         return f"{indent}import {key.module}{alias}".encode() + newline
     before, mine, yours = (item.names if item else [] for item in items)
     ordered = merge_order(before, mine, yours, names, sort_key)
-    text = _from_import(key.module, ordered, indent, texts)
-    return text.encode().replace(b"\n", newline) + newline
+    laid_out = _from_import(key.module, ordered, indent, texts)
+    return laid_out.encode().replace(b"\n", newline) + newline
+
+
+def _one_sided(items: Sequence[Item | None]) -> bytes | None:
+    """The statement as the only side has it that changed it."""
+    base, ours, theirs = (item.text if item else None for item in items)
+    return theirs if ours in (base, theirs) else ours if theirs == base else None
 
 
 def _merged_text(items: Sequence[Item | None]) -> bytes | None:
@@ -244,7 +254,10 @@ def _merged_text(items: Sequence[Item | None]) -> bytes | None:
 
 def _names_in(text: bytes) -> list[str]:
     (statement,) = ast.parse(text.strip()).body
-    return names_of(statement) if isinstance(statement, ast.ImportFrom) else []
+    if isinstance(statement, ast.ImportFrom):
+        return names_of(statement)
+    assert isinstance(statement, ast.Import)  # noqa: S101 - nothing else was folded
+    return [a.name + (f" as {a.asname}" if a.asname else "") for a in statement.names]
 
 
 def _from_import(module: str, names: list[str], indent: str, texts: list[bytes]) -> str:

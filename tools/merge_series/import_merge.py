@@ -9,6 +9,7 @@ Whatever is not certain is refused: a wrong silent merge is the worst thing this
 """
 
 import ast
+import codecs
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -75,14 +76,17 @@ def merge_imports(base: bytes, ours: bytes, theirs: bytes) -> MergedImports:
     Raises:
         NotSettled: No import statement is in conflict, or the rule does not decide.
     """
-    stages = (parse(base), parse(ours), parse(theirs))
-    if len({stage.encoding for stage in stages}) > 1:
+    marks = [text.startswith(codecs.BOM_UTF8) for text in (base, ours, theirs)]
+    first, second, third = (t.removeprefix(codecs.BOM_UTF8) for t in (base, ours, theirs))
+    stages = (parse(first), parse(second), parse(third))
+    if len({(stage.encoding, mark) for stage, mark in zip(stages, marks, strict=True)}) > 1:
         raise NotSettled("the sides have different encodings")
     folding = Folding()
     pieces = merge_lines(*(folding.fold(stage) for stage in stages))
     if pieces is None:
         raise NotSettled("git takes it for binary")
-    return _Merging(stages, folding, pieces).merge()
+    merged = _Merging(stages, folding, pieces).merge()
+    return MergedImports((codecs.BOM_UTF8, *merged.pieces)) if any(marks) else merged
 
 
 class _Merging:

@@ -224,7 +224,6 @@ def _names(scope: Scope, node: ast.Import | ast.ImportFrom) -> Iterator[Imported
 
 def _stands_alone(node: ast.stmt, lines: list[bytes], encoding: str) -> bool:
     """Whether nothing but a comment stands on the statement's lines besides it."""
-    # A byte order mark stands before the first column.
     first = lines[node.lineno - 1].decode(encoding).encode()
     last = lines[(node.end_lineno or node.lineno) - 1].decode(encoding).encode()
     before, after = first[: node.col_offset], last[node.end_col_offset :].strip()
