@@ -1,19 +1,17 @@
 """One merge: git's own, then the resolvers, then the generated files, then the commit."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from carry.carried import Carrier
-from carry.generated import Reads, ReadScanner, render
+from carry.generated import ReadScanner
 from merge_series import messages
 from merge_series.conflicts import groups
+from merge_series.generated_files import FILE_MODES, REGENERATED, GeneratedFiles
 from merge_series.messages import BY_PERSON
 from merge_series.recorded import Recorded
 from merge_series.records import AllowlistChange, MergeRecord, SettledFile
-from merge_series.regenerate import Command, commands, make_again
 from merge_series.resolve import Settled, Side, Sources, Unsettled, settle
-from process_groups import ratchet
 from stack.errors import Refusal
 from stack.merging import OURS, THEIRS, Conflict, Merge, merge_trees
 from stack.model import PullRequest
@@ -21,9 +19,6 @@ from stack.repository import Entry, Repository, Sha, decode
 
 REFRESH_SUBJECT = "Refresh the process-group allowlist"
 REFRESH_FILES_SUBJECT = "Make generated files again"
-REGENERATED = "regenerated from the merged tree"
-
-_FILE_MODES = {"100644", "100755"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +80,9 @@ class Merger:
     ) -> None:
         self._repository = repository
         self._carrier = carrier
-        self._scanner = scanner
+        self._generated = GeneratedFiles(repository, carrier, scanner)
         self._main = main
         self._recorded = Recorded(repository)
-        self._commands: Mapping[str, Command] | None = None
 
     def merge(self, planned: Planned) -> MergeRecord | Stopped:
         """Make a merge, or say what in it needs a person.
@@ -155,7 +149,7 @@ class Merger:
         before = self._repository.tree_of(commit)
         merged = merge_trees(self._repository, planned.ours, planned.theirs)
         more = self._beyond(merged, before, settled)
-        tree, change, stale = self._regenerate(planned, before)
+        tree, change, stale = self._make_again(planned, before)
         head = commit
         if tree != before:
             others = [SettledFile(p, how, conflicted=False) for p, how in stale.items()]
@@ -171,7 +165,7 @@ class Merger:
         return record
 
     def _write(self, settled: Sequence[Settled]) -> dict[str, Entry | None]:
-        files = [s for s in settled if s.mode in {*_FILE_MODES, "120000"}]
+        files = [s for s in settled if s.mode in {*FILE_MODES, "120000"}]
         oids = self._repository.write_blobs([s.content for s in files])
         made: dict[str, Entry | None] = {
             s.path: Entry(s.mode, Sha(s.content.decode())) if s.mode else None
@@ -184,7 +178,7 @@ class Merger:
         self, planned: Planned, merged: Merge, tree: Sha, settled: Sequence[SettledFile]
     ) -> MergeRecord:
         """Commit a merged tree whose only open files are generated ones."""
-        tree, change, stale = self._regenerate(planned, tree)
+        tree, change, stale = self._make_again(planned, tree)
         files = _with_stale(settled, stale)
         self._check_named(merged.tree, tree, files)
         subject = messages.subject(planned.pull_request, planned.source)
@@ -215,8 +209,7 @@ class Merger:
         self, merged: Merge, tree: Sha, settled: Iterable[SettledFile]
     ) -> list[SettledFile]:
         """The files that a person changed although git had merged them."""
-        made_again = {*self._carrier.series.generated, *self._regenerators}
-        known = {file.path for file in settled} | made_again
+        known = {file.path for file in settled} | set(self._generated.how)
         more = sorted(self._changed(merged.tree, tree) - known)
         return [SettledFile(path, BY_PERSON, conflicted=False) for path in more]
 
@@ -246,22 +239,8 @@ class Merger:
             allowlist=change,
         )
 
-    @property
-    def _regenerators(self) -> Mapping[str, Command]:
-        """The user's commands for generated files, read once."""
-        if self._commands is None:
-            self._commands = commands(self._repository)
-            for path in self._carrier.series.generated:
-                if path in self._commands:
-                    raise Refusal(
-                        f"{path}: the program makes this file itself; drop the setting "
-                        f"(git config --remove-section merge-series.regenerate.{path})"
-                    )
-        return self._commands
-
     def _settle(self, planned: Planned, conflicts: Sequence[Conflict]) -> list[Settled | Unsettled]:
-        how = dict.fromkeys(self._carrier.series.generated, REGENERATED)
-        how |= {path: command.how for path, command in self._regenerators.items()}
+        how = self._generated.how
         sources = None
         ends: list[Settled | Unsettled] = []
         for group in groups(conflicts).values():
@@ -288,93 +267,17 @@ class Merger:
             theirs=Side(planned.theirs, held, self._main),
         )
 
-    def _regenerate(
+    def _make_again(
         self, planned: Planned, tree: Sha
     ) -> tuple[Sha, AllowlistChange | None, dict[str, str]]:
-        """Make the generated files again, also where git merged them cleanly.
-
-        Returns:
-            The tree, what became of the allowlist, and the files in it that were not true, each
-            with how it was made again.
-
-        Raises:
-            Refusal: A read that neither side's allowlist allows, or a command failed.
-        """
-        generated = self._carrier.series.generated
-        wanted = (*self._regenerators, *generated)
-        # One that a side removed, and the merge with it, is not made again.
-        there = self._repository.entries(tree, *wanted) if wanted else {}
-        stale = {}
-        for path, command in self._regenerators.items():
-            entry = there.get(path)
-            if entry is None or entry.mode not in _FILE_MODES:
-                continue
-            seed = self._repository.entry(planned.ours, path) or entry
-            made = make_again(self._repository, command, tree, Entry(entry.mode, seed.oid))
-            if made != entry:
-                tree = self._repository.change_tree(tree, {path: made})
-                stale[path] = command.how
-        listed = {path: there[path] for path in generated if path in there}
-        if not listed:
-            return tree, None, stale
-        change, content = self._allowlist(planned, tree)
-        lists = [p for p, e in listed.items() if self._repository.read_blob(e.oid) != content]
-        tree = self._repository.change_files(tree, dict.fromkeys(lists, content))
-        return tree, change, stale | dict.fromkeys(lists, REGENERATED)
-
-    def _allowlist(self, planned: Planned, tree: Sha) -> tuple[AllowlistChange, bytes]:
-        """What a merge does to the allowlist, and its text.
-
-        Raises:
-            Refusal: A read that neither side's allowlist allows.
-        """
-        found = self._scanner.scan(tree)
-        before = self._scanner.allowed(planned.ours)
-        refused = ratchet.refused(found, before + self._brought(planned))
-        if refused:
-            reads = "; ".join(_describe(_places(refused)))
-            raise Refusal(
-                f"{planned.pull_request.branch}: merging {planned.source_name} gives reads of the "
-                f"global process groups that neither side allows: {reads}; pass the collection "
-                "there, or accept them on the branch (process_groups refresh --accept FILE:SCOPE) "
-                "and commit, then sync again"
-            )
-        change = AllowlistChange(
-            before.total(),
-            found.total(),
-            tuple(_describe(_places(found) - _places(before))),
-            (_places(before) - _places(found)).total(),
-        )
-        return change, render(found)
-
-    def _brought(self, planned: Planned) -> Reads:
-        """The reads that the merged side allows beyond all common ancestors: what it added."""
-        known: Reads = self._scanner.allowed(planned.theirs)
-        for base in self._repository.merge_bases(planned.ours, planned.theirs):
-            known = ratchet.added(known, self._scanner.allowed(base))
-        return known
-
-
-def _places(reads: Reads) -> Counter[tuple[str, str, str]]:
-    """The reads without their kinds: one that only became milder is neither new nor gone."""
-    places: Counter[tuple[str, str, str]] = Counter()
-    for read, count in reads.items():
-        places[read.path, read.scope, read.function] += count
-    return places
-
-
-def _describe(places: Counter[tuple[str, str, str]]) -> list[str]:
-    """Each read as a person reads it: ``path: scope: function``, with a count above one."""
-    return [
-        ": ".join(place) + (f" (x{count})" if count > 1 else "")
-        for place, count in sorted(places.items())
-    ]
+        merging = f"{planned.pull_request.branch}: merging {planned.source_name}"
+        return self._generated.make_again(tree, planned.ours, planned.theirs, merging)
 
 
 def _is_kept(conflict: Conflict) -> bool:
     """Whether both sides still have a file there."""
     return all(
-        stage in conflict.stages and conflict.stages[stage].mode in _FILE_MODES
+        stage in conflict.stages and conflict.stages[stage].mode in FILE_MODES
         for stage in (OURS, THEIRS)
     )
 

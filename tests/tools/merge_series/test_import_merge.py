@@ -425,17 +425,31 @@ def test_conflicts_are_read_off_no_marker_text():
 MODULES, NAMES = ("m", "n", ".r"), ("a", "b", "c", "d", "Long", "CONST")
 
 
-@st.composite
-def files(draw):
+names_of_modules = st.lists(st.sampled_from(NAMES), unique=True, max_size=4)
+
+
+def written(modules, exploded, used):
     lines = []
-    for module in draw(st.permutations(MODULES)):
-        names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=4))
-        if names and draw(st.booleans()):
+    for module, names in modules.items():
+        if names and exploded:
             lines += [f"from {module} import (", *(f"    {name}," for name in names), ")"]
         elif names:
             lines.append(f"from {module} import {', '.join(names)}")
-    used = draw(st.lists(st.sampled_from(NAMES), unique=True))
     return "\n".join(["import os", *lines, "", "", "CODE = 1", "", f"print({', '.join(used)})", ""])
+
+
+@st.composite
+def stages(draw):
+    """A file and two that were made of it, each by changing what is taken from some modules."""
+    base = {module: draw(names_of_modules) for module in draw(st.permutations(MODULES))}
+    texts = []
+    for changed in (0, 2, 2):
+        modules = dict(base)
+        for module in draw(st.lists(st.sampled_from(MODULES), min_size=changed, max_size=changed)):
+            modules[module] = draw(names_of_modules)
+        used = draw(st.lists(st.sampled_from(NAMES), unique=True)) if draw(st.booleans()) else []
+        texts.append(written(modules, draw(st.booleans()), used))
+    return texts
 
 
 def imports_of(text):
@@ -455,8 +469,9 @@ def merged_or_none(base, ours, theirs):
 
 
 @settings(max_examples=250, deadline=None)
-@given(base=files(), ours=files(), theirs=files())
-def test_what_always_holds(base, ours, theirs):
+@given(texts=stages())
+def test_what_always_holds(texts):
+    base, ours, theirs = texts
     result, mirrored = merged_or_none(base, ours, theirs), merged_or_none(base, theirs, ours)
     # Symmetric, in whether it is settled as well.
     assert (result is None) == (mirrored is None)

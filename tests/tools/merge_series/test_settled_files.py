@@ -155,8 +155,8 @@ def test_a_list_that_one_side_removed_and_one_changed_is_for_a_person(world):
 class Careless(Merger):
     """A merger with a fault: it changes a file that it does not name."""
 
-    def _regenerate(self, planned, tree):
-        tree, change, stale = super()._regenerate(planned, tree)
+    def _make_again(self, planned, tree):
+        tree, change, stale = super()._make_again(planned, tree)
         return self._repository.change_files(tree, {"README": b"evil\n"}), change, stale
 
 
