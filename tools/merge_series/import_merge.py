@@ -251,7 +251,11 @@ class _Merging:
         """The names that the result loads and nothing binds, though each side binds them."""
         _, ours, theirs = self._stages
         known = unbound(b"".join(ours.lines)) | unbound(b"".join(theirs.lines))
-        return {name for text in _variants(result) for name in unbound(text)} - known
+        missing = {name for text in _variants(result) for name in unbound(text)} - known
+        if result.left:
+            # What code binds or loads is the person's, who has that code to settle.
+            missing &= {name.bound for stage in self._stages for name in stage.names}
+        return missing
 
     def _put_back(self, missing: Iterable[str], dropped: set[Imported]) -> set[Imported]:
         back = set()

@@ -396,6 +396,22 @@ def test_what_either_side_of_a_code_conflict_loads_is_put_back():
     assert merged.text("", "").startswith(b"import os\nfrom x import a, b, c\n")
 
 
+def test_names_of_conflicting_code_are_the_persons():
+    base = BASE + "\n\n\n# apart\n\n\nx = 1\n\n\n# apart\n\n\ny = x\n"
+    ours = base.replace("import a", "import a, b").replace("x = 1", "z = 1").replace("= x", "= z")
+    theirs = base.replace("import a", "import a, c").replace("x = 1", "x = 2")
+    merged = merge_imports(base.encode(), ours.encode(), theirs.encode())
+    assert merged.left == 1
+    assert merged.text("", "").startswith(b"import os\nfrom x import a, b, c\n")
+    # Without the conflict of code no person would look at it.
+    with pytest.raises(NotSettled, match="nothing would bind x"):
+        merge_imports(
+            base.encode(),
+            ours.replace("z = 1", "").replace("= z", "= 1").encode(),
+            theirs.replace("x = 2", "x = 1").replace("return a", "return x").encode(),
+        )
+
+
 def test_code_that_touches_an_import_is_parted_from_it():
     base = "import os\nX = 1\n"
     merged = merge_imports(base.encode(), b"import os, re\nX = 2\n", b"import os, sys\nX = 3\n")
