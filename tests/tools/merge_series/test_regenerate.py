@@ -134,6 +134,15 @@ def test_it_starts_from_the_branch_and_only_that_file_is_taken(made):
     assert made.git("diff", "--name-only", "main", "by-hand", "--", "more", "in") == ""
 
 
+def test_it_starts_from_the_branch_also_where_the_text_merged_cleanly(made):
+    code = "text = open('made.txt').read() + '!'; open('made.txt', 'w').write(text)"
+    configure(made, MADE, python(code))
+    made.commit("main", {MADE: "main"}, "Write on main")
+    done = made.run("sync")
+    assert done.code == 0, done.err
+    assert show(made, "ratchet") == "a!"
+
+
 def test_a_file_that_one_side_removed_stays_away(made):
     made.commit("by-hand", {MADE: None}, "Do without the list")
     made.commit("main", {"README": "new\n"}, "Add a readme")
