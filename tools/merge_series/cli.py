@@ -17,6 +17,7 @@ from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import resolve_main
+from merge_series.recorded import Recorded
 from merge_series.review import commands as review
 from merge_series.sync import Synced, Syncer, abort_sync, count_commits, dry_run
 from stack.console import people, print_json, run
@@ -172,6 +173,16 @@ def log_command(place: Place, *, as_json: bool) -> None:
     for branch, head in gone.items():
         people.print(f"{branch}: its head {head[:12]} is no longer in the repository.")
     _say_reachable(*counts)
+
+
+@merge_series.command("forget")
+@click.argument("path")
+@click.pass_obj
+def forget_command(place: Place, path: str) -> None:
+    """Drop how people settled conflicts in PATH, so that they are asked again."""
+    with Repository.open(place.repo) as repository, Operations(repository).lock():
+        count = Recorded(repository).forget(path)
+    people.print(f"Dropped {count} resolution{'s' * (count != 1)} of {path}.")
 
 
 def _say_reachable(before: int, lost: int) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from carry.carried import Carrier
 from carry.generated import Reads, ReadScanner, render
-from merge_series.resolve import Settled, Side, main_below, settle
+from merge_series.conflicts import groups
+from merge_series.resolve import Settled, Side, Sources, entries, settle
 from merge_series.review.standing import Standing
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.merging import Conflict, merge_trees
@@ -107,15 +108,14 @@ def _merge(  # noqa: PLR0913, PLR0917 - two sides and what settles their conflic
 ) -> _Merged:
     merge = merge_trees(repository, ours.commit, theirs.commit)
     changes = _allowlist(repository, scanner, ours.commit, theirs.commit)
-    in_conflict = list(ours.in_conflict)
-    for conflict in merge.conflicts:
-        if conflict.path in changes:
-            continue
-        content = _settle(repository, carrier, standing, conflict, ours, theirs)
-        if content is None or conflict.path in ours.in_conflict:
-            in_conflict.append(conflict.path)
-        else:
-            changes[conflict.path] = Entry(content.mode, *repository.write_blobs([content.content]))
+    left = [conflict for conflict in merge.conflicts if conflict.path not in changes]
+    settled = [
+        end
+        for end in _settled(repository, carrier, standing, left, ours, theirs)
+        if end.path not in {*ours.in_conflict, *carrier.series.generated}
+    ]
+    changes |= entries(repository, settled)
+    in_conflict = *ours.in_conflict, *(c.path for c in left if c.path not in changes)
     tree = repository.change_tree(merge.tree, changes)
     return _Merged(
         stand_in(repository, tree, (ours.commit, theirs.commit)),
@@ -146,19 +146,22 @@ def merge_reads(base: Reads, ours: Reads, theirs: Reads) -> Reads:
     return +merged
 
 
-def _settle(  # noqa: PLR0913, PLR0917 - a conflict and what it lies between
+def _settled(  # noqa: PLR0913, PLR0917 - two sides and what settles their conflicts
     repository: Repository,
     carrier: Carrier,
     standing: Standing,
-    conflict: Conflict,
+    conflicts: Sequence[Conflict],
     ours: _Merged,
     theirs: _Merged,
-) -> Settled | None:
-    if conflict.path in carrier.series.generated:
-        return None
-    sides = [
-        Side(side.commit, side.holds, main_below(repository, side.commit, standing.main))
-        for side in (ours, theirs)
-    ]
-    end = settle(repository, carrier, conflict, *sides)
-    return end if isinstance(end, Settled) else None
+) -> tuple[Settled, ...]:
+    """What the rules of the sync settle; not what a person settled on this machine."""
+    sources = Sources(
+        repository=repository,
+        carrier=carrier,
+        recorded=None,
+        source=standing.pull_request.name,
+        ours=Side(ours.commit, ours.holds, standing.main),
+        theirs=Side(theirs.commit, theirs.holds, standing.main),
+    )
+    ends = (settle(sources, group) for group in groups(conflicts).values())
+    return tuple(end for end in ends if isinstance(end, Settled))
