@@ -14,6 +14,7 @@ import click
 
 from carry.carried import Carrier
 from merge_series import report
+from merge_series.declared import Rewrite
 from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.operations import Operations
 from merge_series.plan import resolve_main
@@ -22,6 +23,7 @@ from stack.console import people, print_json, run
 from stack.errors import ExitCode
 from stack.refs import heads
 from stack.repository import Repository
+from stack.series_edit import with_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,17 @@ def _json_option[**P, R](command: Callable[P, R]) -> Callable[P, R]:
     return click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")(
         command
     )
+
+
+def _landed(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[int, str]:
+    landed = {}
+    for value in values:
+        number, found, sha = value.partition("=")
+        number = number.removeprefix("#")
+        if not found or not sha or not number.isdecimal() or int(number) in landed:
+            raise click.BadParameter(f"{value}: write each PR once, like 8045=1a2b3c4d")
+        landed[int(number)] = sha
+    return landed
 
 
 @click.group(
@@ -89,13 +102,27 @@ def merge_series(context: click.Context, repo: Path, series: Path, main: str) ->
 @click.option(
     "--abort", "mode", flag_value="abort", help="Drop a sync that waits; no branch has moved."
 )
+@click.option(
+    "--landed",
+    multiple=True,
+    metavar="N=SHA",
+    callback=_landed,
+    help="The commit of main that ends the landing of PR N, where no subject there says so.",
+)
 @_json_option
 @click.pass_obj
-def sync_command(place: Place, mode: str | None, *, as_json: bool) -> ExitCode:
+def sync_command(
+    place: Place, mode: str | None, landed: dict[int, str], *, as_json: bool
+) -> ExitCode:
     """Bring main and every dependency into every branch."""
     carrier = Carrier.open(place.series)
+    if landed and mode in {"continue", "abort"}:
+        raise click.UsageError(f"--landed belongs to the sync that began; --{mode} knows it")
     if mode == "dry-run":
-        return _show(dry_run(place.repo, carrier, place.main, people.print), None, as_json=as_json)
+        result = dry_run(place.repo, carrier, place.main, people.print, landed)
+        ended = _show(result, None, as_json=as_json)
+        _mark_landed(place, result, is_kept=False)
+        return ended
     with Repository.open(place.repo) as repository:
         operations = Operations(repository)
         with operations.lock():
@@ -107,8 +134,13 @@ def sync_command(place: Place, mode: str | None, *, as_json: bool) -> ExitCode:
                 people.print(f"Dropped the sync that waited at {dropped.branch}; no branch moved.")
                 return ExitCode.DONE
             syncer = Syncer(repository, carrier, operations, people.print)
-            result = syncer.continue_sync() if mode == "continue" else syncer.sync(place.main)
-            return _show(result, operations.worktree, as_json=as_json)
+            if mode == "continue":
+                result = syncer.continue_sync()
+            else:
+                result = syncer.sync(place.main, landed)
+            ended = _show(result, operations.worktree, as_json=as_json)
+            _mark_landed(place, result, is_kept=True)
+            return ended
 
 
 @merge_series.command("status")
@@ -222,6 +254,33 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
             soft_wrap=True,
         )
     return ExitCode.WAITING
+
+
+def _mark_landed(place: Place, result: Synced, *, is_kept: bool) -> None:
+    """Write ``landed`` into SERIES.md, once every branch has what landed."""
+    if not result.landed:
+        return
+    for number, commit in result.landed.items():
+        people.print(f"#{number} landed in {place.main} as {commit[:12]}; its branch is kept.")
+    if result.pending is not None:
+        return
+    before = place.series.read_bytes()
+    _show_rewrite(
+        Rewrite(
+            place.series,
+            before,
+            with_state(before, str(place.series), tuple(result.landed), "landed"),
+        ),
+        is_kept=is_kept,
+    )
+
+
+def _show_rewrite(rewrite: Rewrite, *, is_kept: bool) -> None:
+    """Change SERIES.md and show how, or only show it."""
+    if is_kept:
+        rewrite.write()
+    people.print(f"{rewrite.path} {'is changed' if is_kept else 'would change'}:")
+    people.print(rewrite.diff, soft_wrap=True)
 
 
 def _status_json(row: BranchStatus) -> dict[str, Any]:

@@ -11,10 +11,11 @@ Every file is JSON written to a temporary name and renamed, so a file is whole o
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import filelock
@@ -57,6 +58,7 @@ class StoppedSync:
         merged: Merges made so far.
         pending: The merge that waits.
         state: ``preparing`` until the merge stands in the worktree.
+        landed: Which commit of main ends a PR's landing, where a person said it.
     """
 
     main_name: str
@@ -65,6 +67,7 @@ class StoppedSync:
     merged: tuple[MergeRecord, ...]
     pending: Pending
     state: Literal["preparing", "waiting"]
+    landed: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class DoneSync:
         number: Its number in this repository, from 1.
         main: The commit of main that was synced with.
         state: ``moving`` until all refs have moved.
-        old: Heads before.
+        old: Heads before; a branch that was created has none.
         new: Heads after.
         merged: Its merges.
     """
@@ -158,21 +161,29 @@ class Operations:
         found = (_read(file, _done) for file in sorted(files, key=lambda file: int(file.stem)))
         return tuple(done for done in found if done is not None)
 
-    def finish(self, main: Sha, old: dict[str, Sha], merged: tuple[MergeRecord, ...]) -> DoneSync:
+    def finish(
+        self,
+        main: Sha,
+        old: Mapping[str, Sha],
+        merged: tuple[MergeRecord, ...],
+        created: Mapping[str, Sha] = MappingProxyType({}),
+    ) -> DoneSync:
         """Move every branch to its new head in one transaction, and keep a record of it.
 
         Args:
             main: The commit of main that was synced with.
             old: Heads before.
             merged: The merges, in the order they were made.
+            created: Heads of branches that do not exist yet.
 
         Raises:
             Refusal: A ref has moved meanwhile, a branch was checked out, or a hook refused; then
                 none has moved.
         """
-        new = {record.branch: record.commit for record in merged}
+        new = {**{record.branch: record.commit for record in merged}, **created}
         number = max((done.number for done in self.done()), default=0) + 1
-        done = DoneSync(number, main, "moving", {b: old[b] for b in new}, new, merged)
+        before = {branch: old[branch] for branch in new if branch not in created}
+        done = DoneSync(number, main, "moving", before, new, merged)
         self._keep(done)
         try:
             self._move(done)
@@ -223,14 +234,15 @@ class Operations:
                 self._file(done.number).unlink()
                 return "an earlier sync was killed before it moved any branch; it left nothing"
             for branch, head in done.new.items():
-                if now.get(branch) not in {head, done.old[branch]}:
+                if now.get(branch) not in {head, done.old.get(branch)}:
                     raise Refusal(
                         f"{self._file(done.number)}: an earlier sync was killed while it moved "
                         f"branches, and {branch} stands at {now.get(branch, 'nothing')} now; set "
-                        f"it to {done.old[branch]} or {head} (git update-ref), then run again"
+                        f"it to {done.old.get(branch, 'nothing')} or {head} (git update-ref), then "
+                        "run again"
                     )
-            left = {b: done.old[b] for b, head in done.new.items() if now[b] != head}
-            self._move(replace(done, old=left, new={b: done.new[b] for b in left}))
+            left = {b: head for b, head in done.new.items() if now.get(b) != head}
+            self._move(replace(done, new=left))
             self._keep(replace(done, state="done"))
             return f"an earlier sync was killed while it moved branches; moved {len(left)} more"
         return None
@@ -238,7 +250,7 @@ class Operations:
     def _move(self, done: DoneSync) -> None:
         # Looked at again: a person may have checked a branch out since the sync began.
         refuse_busy(self._repository, done.new)
-        updates = [Update(branch_ref(b), done.old[b], new) for b, new in done.new.items()]
+        updates = [Update(branch_ref(b), done.old.get(b), new) for b, new in done.new.items()]
         move(self._repository, updates, f"merge_series: sync with main {done.main[:12]}")
 
     def _file(self, number: int) -> Path:
@@ -252,7 +264,8 @@ def _stopped(data: dict[str, Any]) -> StoppedSync:
     merged = tuple(MergeRecord.from_json(record) for record in data["merged"])
     settled = tuple(SettledFile(**file) for file in data["pending"]["settled"])
     pending = Pending(**{**data["pending"], "settled": settled})
-    return StoppedSync(**{**data, "merged": merged, "pending": pending})
+    landed = {int(number): sha for number, sha in data.get("landed", {}).items()}
+    return StoppedSync(**{**data, "merged": merged, "pending": pending, "landed": landed})
 
 
 def _done(data: dict[str, Any]) -> DoneSync:
