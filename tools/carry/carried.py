@@ -26,11 +26,13 @@ class Carrier:
         root: Folder that holds SERIES.md; new files and edit files stand below it.
         series: The declared stack.
         edit_files: The edit files by the path they edit.
+        path: SERIES.md, as the user named it.
     """
 
     root: Path
     series: Series
     edit_files: dict[str, EditFile]
+    path: Path
 
     @classmethod
     def open(cls, series_path: Path) -> "Carrier":
@@ -54,7 +56,7 @@ class Carrier:
                         f"{edit.place}: {series_path.name} declares no commit {edit.commit} "
                         f"of #{edit.pr}; add it there or correct the edit"
                     )
-        return cls(root, series, edit_files)
+        return cls(root, series, edit_files, series_path)
 
     def edits(self, path: str, pull_requests: Iterable[PullRequest]) -> bool:
         """Whether the given PRs edit ``path``."""

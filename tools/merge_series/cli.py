@@ -4,9 +4,8 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 a merge waits for a person; 4 verify fo
 5 another operation is in progress; 130 interrupted.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,32 +13,17 @@ import click
 
 from carry.carried import Carrier
 from merge_series import report
-from merge_series.declared import Rewrite
+from merge_series.change_commands import fold_command, show_rewrite, stack_command
+from merge_series.changes import changes, landings_seen
 from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.operations import Operations
+from merge_series.place import Place
 from merge_series.plan import resolve_main
 from merge_series.sync import Synced, Syncer, abort_sync, count_commits, dry_run
 from stack.console import people, print_json, run
 from stack.errors import ExitCode
 from stack.refs import heads
 from stack.repository import Repository
-from stack.series_edit import with_state
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a command works."""
-
-    repo: Path
-    series: Path
-    main: str
-
-    @contextmanager
-    def open(self) -> Iterator[tuple[Repository, Carrier]]:
-        """The repository and the series."""
-        carrier = Carrier.open(self.series)
-        with Repository.open(self.repo) as repository:
-            yield repository, carrier
 
 
 def _json_option[**P, R](command: Callable[P, R]) -> Callable[P, R]:
@@ -121,7 +105,7 @@ def sync_command(
     if mode == "dry-run":
         result = dry_run(place.repo, carrier, place.main, people.print, landed)
         ended = _show(result, None, as_json=as_json)
-        _mark_landed(place, result, is_kept=False)
+        _show_landed(place, result, is_kept=False)
         return ended
     with Repository.open(place.repo) as repository:
         operations = Operations(repository)
@@ -139,7 +123,7 @@ def sync_command(
             else:
                 result = syncer.sync(place.main, landed)
             ended = _show(result, operations.worktree, as_json=as_json)
-            _mark_landed(place, result, is_kept=True)
+            _show_landed(place, result, is_kept=True)
             return ended
 
 
@@ -151,12 +135,18 @@ def status_command(place: Place, *, as_json: bool) -> None:
     with place.open() as (repository, carrier):
         main = resolve_main(repository, carrier, place.main)
         rows = statuses(repository, carrier, main)
-        waiting = Operations(repository).stopped()
+        operations = Operations(repository)
+        waiting = operations.stopped()
+        said = [str(change) for change in changes(repository, carrier, operations, main)]
+        said += landings_seen(repository, carrier, main)
     if as_json:
-        print_json({"main": main, "branches": [_status_json(row) for row in rows]})
+        branches = [_status_json(row) for row in rows]
+        print_json({"main": main, "branches": branches, "changes": said})
         return
     people.print(f"{place.main} is at {main[:12]}")
     people.print(report.status_table(rows))
+    for sentence in said:
+        people.print(sentence, soft_wrap=True)
     if waiting is not None:
         people.print(f"A sync waits for a person at {waiting.pending.branch}.")
 
@@ -256,31 +246,11 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
     return ExitCode.WAITING
 
 
-def _mark_landed(place: Place, result: Synced, *, is_kept: bool) -> None:
-    """Write ``landed`` into SERIES.md, once every branch has what landed."""
-    if not result.landed:
-        return
+def _show_landed(place: Place, result: Synced, *, is_kept: bool) -> None:
     for number, commit in result.landed.items():
         people.print(f"#{number} landed in {place.main} as {commit[:12]}; its branch is kept.")
-    if result.pending is not None:
-        return
-    before = place.series.read_bytes()
-    _show_rewrite(
-        Rewrite(
-            place.series,
-            before,
-            with_state(before, str(place.series), tuple(result.landed), "landed"),
-        ),
-        is_kept=is_kept,
-    )
-
-
-def _show_rewrite(rewrite: Rewrite, *, is_kept: bool) -> None:
-    """Change SERIES.md and show how, or only show it."""
-    if is_kept:
-        rewrite.write()
-    people.print(f"{rewrite.path} {'is changed' if is_kept else 'would change'}:")
-    people.print(rewrite.diff, soft_wrap=True)
+    if result.series_diff:
+        show_rewrite(place.series, result.series_diff, is_kept=is_kept)
 
 
 def _status_json(row: BranchStatus) -> dict[str, Any]:
@@ -294,6 +264,10 @@ def _status_json(row: BranchStatus) -> dict[str, Any]:
         "lacks": [pull_request.number for pull_request in row.lacks],
         "summary": row.summary,
     }
+
+
+merge_series.add_command(stack_command)
+merge_series.add_command(fold_command)
 
 
 def main() -> NoReturn:

@@ -1,15 +1,19 @@
-"""Writing SERIES.md: what changes is shown, and the file is replaced as a whole or not at all."""
+"""A change to SERIES.md: shown, and written as a whole or not at all."""
 
 import difflib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from carry.carried import Carrier
+from merge_series.journal import FileChange
 from stack.errors import Refusal
+from stack.repository import decode
+from stack.series_edit import with_state
+from stack.series_file import parse_series
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,38 +39,38 @@ class Rewrite:
         lines = difflib.unified_diff(old, new, str(self.path), str(self.path), lineterm="", n=1)
         return "\n".join(lines)
 
-    @contextmanager
-    def staged(self) -> Iterator[Callable[[], None]]:
-        """Write the new bytes beside the file; the function given puts them in its place.
+    @property
+    def change(self) -> FileChange:
+        """The change as an operation on the branches carries it out and takes it back."""
+        return FileChange(str(self.path.resolve()), decode(self.before), decode(self.after))
 
-        What can fail (a full disk, a folder that may not be written) fails before the body runs.
+    def carrier(self, carrier: Carrier) -> Carrier:
+        """The series as it is declared then."""
+        series = parse_series(self.after.decode("utf-8-sig"), str(self.path))
+        return replace(carrier, series=series)
+
+    def write(self) -> None:
+        """Replace the file, where no branch moves.
+
+        Raises:
+            Refusal: It is not what it was when it was read.
         """
         target = self.path.resolve()
+        if target.read_bytes() != self.before:
+            raise Refusal(f"{self.path}: the file was changed meanwhile; run again")
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        beside = Path(name)
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(self.after)
                 stream.flush()
                 os.fsync(stream.fileno())
-            shutil.copymode(target, beside)
-            yield lambda: self._put(beside, target)
+            shutil.copymode(target, name)
+            Path(name).replace(target)
         finally:
-            beside.unlink(missing_ok=True)
+            Path(name).unlink(missing_ok=True)
 
-    def write(self) -> None:
-        """Replace the file.
 
-        Raises:
-            Refusal: It is not what it was when it was read.
-        """
-        with self.staged() as put:
-            put()
-
-    def _put(self, beside: Path, target: Path) -> None:
-        if target.read_bytes() != self.before:
-            raise Refusal(
-                f"{self.path}: the file was changed meanwhile and is left as it is; "
-                f"make this change by hand:\n{self.diff}"
-            )
-        beside.replace(target)
+def marked_landed(path: Path, numbers: Sequence[int]) -> Rewrite:
+    """SERIES.md with PRs called landed: only their State cells change."""
+    before = path.read_bytes()
+    return Rewrite(path, before, with_state(before, str(path), numbers, "landed"))

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import filelock
 
+from merge_series.journal import FileChange
 from merge_series.records import MergeRecord, SettledFile
 from stack.errors import ExitCode, Refusal
 from stack.refs import Update, branch_ref, heads, move, refuse_busy
@@ -160,6 +161,22 @@ class Operations:
         files = [file for file in folder.glob("*.json") if file.stem.isdecimal()]
         found = (_read(file, _done) for file in sorted(files, key=lambda file: int(file.stem)))
         return tuple(done for done in found if done is not None)
+
+    def move(  # noqa: PLR0913, PLR0917 - what a record is made of
+        self,
+        operation: str,  # noqa: ARG002 - interim
+        main: Sha,
+        old: Mapping[str, Sha | None],
+        new: Mapping[str, Sha],
+        merged: tuple[MergeRecord, ...] = (),
+        files: tuple[FileChange, ...] = (),
+    ) -> None:
+        """Move or make branches in one transaction."""
+        made = {branch: new[branch] for branch, head in old.items() if head is None}
+        before = {branch: head for branch, head in old.items() if head is not None}
+        self.finish(main, before, merged, made)
+        for file in files:
+            Path(file.path).write_bytes(file.after.encode("utf-8", "surrogateescape"))
 
     def finish(
         self,

@@ -15,6 +15,8 @@ from types import MappingProxyType
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series import messages, person
+from merge_series.changes import refuse_changes
+from merge_series.declared import Rewrite, marked_landed
 from merge_series.landed import Landing, Landings, find_landings, record_landing
 from merge_series.merger import Merger, Planned, Stopped
 from merge_series.operations import Operations, Pending, StoppedSync
@@ -47,6 +49,7 @@ class Synced:
         commits_before: Commits that the branches had beyond main before.
         commits_lost: Those of them that their branches no longer reach; always 0.
         landed: PRs found landed that SERIES.md does not call so yet, each with the commit of main.
+        series_diff: What becomes of SERIES.md, as ``diff -u`` writes it; empty if nothing.
     """
 
     main: Sha
@@ -55,6 +58,7 @@ class Synced:
     commits_before: int
     commits_lost: int
     landed: dict[int, Sha]
+    series_diff: str
 
 
 class Syncer:
@@ -142,6 +146,7 @@ class Syncer:
         main = resolve_main(self._repository, self._carrier, main_name)
         refuse_shallow(self._repository)
         self._find_landings(main, landed)
+        refuse_changes(self._repository, self._carrier, self._operations, main)
         old = ready(self._repository, self._carrier, main)
         return main, old, *self._merge_all(main, old, ())
 
@@ -211,8 +216,13 @@ class Syncer:
             raise Refusal(
                 f"{synced.commits_lost} commits would no longer be reachable; nothing was moved"
             )
+        rewrite = self._rewrite(synced.landed)
         if merged:
-            self._operations.finish(main, old, merged)
+            new = {record.branch: record.commit for record in merged}
+            files = () if rewrite is None else (rewrite.change,)
+            self._operations.move("sync", main, {b: old[b] for b in new}, new, merged, files)
+        elif rewrite is not None:
+            rewrite.write()
         self._operations.forget_stopped()
         return synced
 
@@ -223,7 +233,12 @@ class Syncer:
             for landing in self._landings.found
             if landing.pull_request.number in self._landings.newly
         }
-        return Synced(main, merged, pending, before, lost, landed)
+        rewrite = self._rewrite(landed) if pending is None else None
+        diff = "" if rewrite is None else rewrite.diff
+        return Synced(main, merged, pending, before, lost, landed, diff)
+
+    def _rewrite(self, landed: Mapping[int, Sha]) -> Rewrite | None:
+        return marked_landed(self._carrier.path, tuple(landed)) if landed else None
 
     def _offer(self, waiting: StoppedSync, stopped: Stopped) -> None:
         """Put a stopped merge into the worktree in which a person settles it.
