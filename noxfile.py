@@ -101,6 +101,8 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON)
 def bench(session: nox.Session) -> None:
-    """Measure the allowlist: speed beside ``git grep``, and merges of it as text."""
-    session.install("--quiet", "--editable", ".[test]")
+    """Measure the allowlist, beside ``git grep``, and the names of parameters, on both trees."""
+    session.install("--quiet", "--editable", ".[test,change]")
     session.run("python", "tests/bench/allowlist.py")
+    make_trees(session)
+    session.run("python", "tests/bench/naming.py")
