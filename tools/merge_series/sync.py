@@ -118,7 +118,8 @@ class Syncer:
         """
         refuse_stopped(self._operations)
         main = resolve_main(self._repository, self._carrier, main_name)
-        old = ready(self._repository, self._carrier, main)
+        follows = self._operations.update_worktrees
+        old = ready(self._repository, self._carrier, main, update_worktrees=follows)
         return main, old, *self._merge_all(main, old, ())
 
     def _merger(self, main: Sha) -> Merger:
