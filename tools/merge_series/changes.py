@@ -149,7 +149,7 @@ class _Finder:
         known: dict[str, set[Sha]] = {}
         for done in self.operations.done():
             for branch, head in (*done.old.items(), *done.new.items()):
-                if branch not in declared:
+                if branch not in declared and head is not None:
                     known.setdefault(branch, set()).add(head)
         return known
 

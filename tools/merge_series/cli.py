@@ -4,7 +4,7 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 a merge waits for a person; 4 verify fo
 5 another operation is in progress; 130 interrupted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,11 +19,20 @@ from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import resolve_main
-from merge_series.sync import Synced, Syncer, abort_sync, count_commits, dry_run
+from merge_series.push import plan_push, push
+from merge_series.sync import (
+    Synced,
+    Syncer,
+    abort_sync,
+    count_commits,
+    dry_run,
+    refuse_stopped,
+)
+from merge_series.undo import redo, undo
 from stack.console import people, print_json, run
 from stack.errors import ExitCode
 from stack.refs import heads
-from stack.repository import Repository
+from stack.repository import Repository, Sha
 
 
 def _json_option[**P, R](command: Callable[P, R]) -> Callable[P, R]:
@@ -93,10 +102,20 @@ def merge_series(context: click.Context, repo: Path, series: Path, main: str) ->
     callback=_landed,
     help="The commit of main that ends the landing of PR N, where no subject there says so.",
 )
+@click.option(
+    "--update-worktrees",
+    is_flag=True,
+    help="Fast-forward branches where they are checked out; a local change there stops it.",
+)
 @_json_option
 @click.pass_obj
 def sync_command(
-    place: Place, mode: str | None, landed: dict[int, str], *, as_json: bool
+    place: Place,
+    mode: str | None,
+    landed: dict[int, str],
+    *,
+    update_worktrees: bool,
+    as_json: bool,
 ) -> ExitCode:
     """Bring main and every dependency into every branch."""
     carrier = Carrier.open(place.series)
@@ -107,24 +126,16 @@ def sync_command(
         ended = _show(result, None, as_json=as_json)
         _show_landed(place, result, is_kept=False)
         return ended
-    with Repository.open(place.repo) as repository:
-        operations = Operations(repository)
-        with operations.lock():
-            found = operations.repair()
-            if found:
-                people.print(f"Repaired: {found}.")
-            if mode == "abort":
-                dropped = abort_sync(operations)
-                people.print(f"Dropped the sync that waited at {dropped.branch}; no branch moved.")
-                return ExitCode.DONE
-            syncer = Syncer(repository, carrier, operations, people.print)
-            if mode == "continue":
-                result = syncer.continue_sync()
-            else:
-                result = syncer.sync(place.main, landed)
-            ended = _show(result, operations.worktree, as_json=as_json)
-            _show_landed(place, result, is_kept=True)
-            return ended
+    with place.at_work(update_worktrees=update_worktrees) as (repository, operations):
+        if mode == "abort":
+            dropped = abort_sync(operations)
+            people.print(f"Dropped the sync that waited at {dropped.branch}; no branch moved.")
+            return ExitCode.DONE
+        syncer = Syncer(repository, carrier, operations, people.print)
+        result = syncer.continue_sync() if mode == "continue" else syncer.sync(place.main, landed)
+        ended = _show(result, operations.worktree, as_json=as_json)
+        _show_landed(place, result, is_kept=True)
+        return ended
 
 
 @merge_series.command("status")
@@ -190,7 +201,7 @@ def log_command(place: Place, *, as_json: bool) -> None:
     with place.open() as (repository, carrier):
         done = Operations(repository).done()
         now = heads(repository, [pull_request.branch for pull_request in carrier.series])
-        first = {b: head for sync in reversed(done) for b, head in sync.old.items()}
+        first = {b: old or sync.new[b] for sync in reversed(done) for b, old in sync.old.items()}
         gone = {b: head for b, head in first.items() if repository.resolve(head) is None}
         here = {b: head for b, head in first.items() if b in now and b not in gone}
         mains = {sync.main: repository.resolve(sync.main) for sync in done}
@@ -209,6 +220,52 @@ def log_command(place: Place, *, as_json: bool) -> None:
     for branch, head in gone.items():
         people.print(f"{branch}: its head {head[:12]} is no longer in the repository.")
     _say_reachable(*counts)
+
+
+@merge_series.command("undo")
+@click.pass_obj
+def undo_command(place: Place) -> None:
+    """Take back the last operation that moved branches; run it twice to go two back."""
+    with place.at_work() as (repository, operations):
+        refuse_stopped(operations)
+        record = undo(repository, operations)
+        people.print(f"Took back {record.name}; redo brings it again.")
+        _say_moved(record.new, record.old)
+
+
+@merge_series.command("redo")
+@click.pass_obj
+def redo_command(place: Place) -> None:
+    """Bring the operation again that the last undo took back."""
+    with place.at_work() as (repository, operations):
+        refuse_stopped(operations)
+        record = redo(repository, operations)
+        people.print(f"Brought {record.name} again.")
+        _say_moved(record.old, record.new)
+
+
+def _say_moved(before: Mapping[str, Sha | None], after: Mapping[str, Sha | None]) -> None:
+    for branch, head in after.items():
+        now = "gone" if head is None else head[:9]
+        people.print(f"  {branch}: {(before[branch] or 'new')[:9]} -> {now}", soft_wrap=True)
+
+
+@merge_series.command("push")
+@click.option("--remote", help="Where to push; git's own settings say, if this does not.")
+@click.option("--dry-run", is_flag=True, help="Say what would be pushed; change nothing.")
+@click.pass_obj
+def push_command(place: Place, remote: str | None, *, dry_run: bool) -> None:
+    """Push the branches of the series, all or none, by fast-forwards alone."""
+    carrier = Carrier.open(place.series)
+    if dry_run:
+        with Repository.open(place.repo) as repository:
+            planned = plan_push(repository, carrier, place.main, remote)
+    else:
+        with place.at_work() as (repository, _):
+            planned = plan_push(repository, carrier, place.main, remote)
+            push(repository, planned)
+    for line in planned.told(dry_run=dry_run):
+        people.print(line, soft_wrap=True)
 
 
 def _say_reachable(before: int, lost: int) -> None:

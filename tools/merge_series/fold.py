@@ -70,7 +70,7 @@ def fold(
         for pr in synced_pull_requests(carrier)
         if pr not in folded and not set(numbers).isdisjoint(pr.depends_on)
     ]
-    refuse_busy(repository, {pr.branch: pr for pr in dependents})
+    refuse_busy(repository, [pr.branch for pr in dependents])
     # The merges are of the folded PRs, which the old series knows as open.
     successor = series.pull_requests[new.number]
     known = Series({**carrier.series.pull_requests, new.number: successor})

@@ -133,7 +133,8 @@ def _earlier_heads(operations: Operations) -> dict[str, set[Sha]]:
     earlier: dict[str, set[Sha]] = {}
     for done in operations.done():
         for branch, head in (*done.old.items(), *done.new.items()):
-            earlier.setdefault(branch, set()).add(head)
+            if head is not None:
+                earlier.setdefault(branch, set()).add(head)
     return earlier
 
 

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,26 +30,33 @@ class Place:
             yield repository, carrier
 
     @contextmanager
+    def at_work(self, *, update_worktrees: bool = False) -> Iterator[tuple[Repository, Operations]]:
+        """The repository, held by this run, with what a killed one left repaired."""
+        with Repository.open(self.repo) as repository:
+            operations = Operations(repository, update_worktrees=update_worktrees)
+            with operations.lock():
+                found = operations.repair()
+                if found:
+                    people.print(f"Repaired: {found}.")
+                yield repository, operations
+
+    @contextmanager
     def begin(self, *, is_kept: bool) -> Iterator[tuple[Repository, Carrier, Operations, Sha]]:
-        """What an operation on the branches needs; if not kept, what it writes is dropped.
+        """What a new operation on the branches needs; if not kept, what it writes is dropped.
 
         Raises:
             Refusal: Another run holds the repository, or a sync waits for a person.
         """
         carrier = Carrier.open(self.series)
-        with tempfile.TemporaryDirectory() as folder:
-            objects = None if is_kept else Path(folder)
-            with Repository.open(self.repo, objects) as repository:
-                operations = Operations(repository)
-                with operations.lock() if is_kept else nullcontext():
-                    found = operations.repair() if is_kept else None
-                    if found:
-                        people.print(f"Repaired: {found}.")
-                    refuse_stopped(operations)
-                    refuse_shallow(repository)
-                    yield (
-                        repository,
-                        carrier,
-                        operations,
-                        resolve_main(repository, carrier, self.main),
-                    )
+        with self.at_work() if is_kept else self._rehearsing() as (repository, operations):
+            refuse_stopped(operations)
+            refuse_shallow(repository)
+            yield repository, carrier, operations, resolve_main(repository, carrier, self.main)
+
+    @contextmanager
+    def _rehearsing(self) -> Iterator[tuple[Repository, Operations]]:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Repository.open(self.repo, Path(folder)) as repository,
+        ):
+            yield repository, Operations(repository)

@@ -85,8 +85,16 @@ def refuse_shallow(repository: Repository) -> None:
         )
 
 
-def ready(repository: Repository, carrier: Carrier, main: Sha) -> dict[str, Sha]:
+def ready(
+    repository: Repository, carrier: Carrier, main: Sha, *, update_worktrees: bool
+) -> dict[str, Sha]:
     """Check the branches before the first of them is merged.
+
+    Args:
+        repository: The fork.
+        carrier: The series and its edits.
+        main: The commit of main.
+        update_worktrees: Whether a branch may move that is checked out.
 
     Returns:
         The heads of all branches that are synced.
@@ -96,5 +104,6 @@ def ready(repository: Repository, carrier: Carrier, main: Sha) -> dict[str, Sha]
     """
     pull_requests = synced_pull_requests(carrier)
     old = branch_heads(repository, pull_requests)
-    refuse_busy(repository, moving_branches(repository, carrier, main, old))
+    moving = moving_branches(repository, carrier, main, old)
+    refuse_busy(repository, moving, may_be_checked_out=update_worktrees)
     return old

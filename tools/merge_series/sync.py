@@ -147,7 +147,8 @@ class Syncer:
         refuse_shallow(self._repository)
         self._find_landings(main, landed)
         refuse_changes(self._repository, self._carrier, self._operations, main)
-        old = ready(self._repository, self._carrier, main)
+        follows = self._operations.update_worktrees
+        old = ready(self._repository, self._carrier, main, update_worktrees=follows)
         return main, old, *self._merge_all(main, old, ())
 
     def _find_landings(self, main: Sha, named: Mapping[int, str]) -> None:

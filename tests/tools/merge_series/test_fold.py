@@ -246,3 +246,15 @@ def test_carried_prs_are_folded_with_their_generated_file(world):
     done = world.run("sync")
     assert done.code == 0, done.err
     assert world.run("verify").code == 0
+
+
+def test_a_fold_is_taken_back_with_its_rows_and_brought_again(diamond):
+    before, text = diamond.heads(), (diamond.root / "SERIES.md").read_bytes()
+    assert fold(diamond, "1", "2", "3", "4").code == 0
+    after, written = diamond.heads(), (diamond.root / "SERIES.md").read_bytes()
+    done = diamond.run("undo")
+    assert done.code == 0, done.err
+    assert (diamond.heads(), (diamond.root / "SERIES.md").read_bytes()) == (before, text)
+    done = diamond.run("redo")
+    assert done.code == 0, done.err
+    assert (diamond.heads(), (diamond.root / "SERIES.md").read_bytes()) == (after, written)

@@ -520,3 +520,13 @@ def test_status_says_what_seems_to_have_landed(pair):
     done = pair.run("status")
     assert f"#1 seems to have landed in main as {landing[:12]} 'Do parent (#1)'." in lines(done)
     assert pair.contents() == before
+
+
+def test_undo_takes_the_row_back_with_the_branches(pair):
+    before, text = pair.heads(), (pair.root / "SERIES.md").read_bytes()
+    pair.squash("parent", "Do parent (#1)")
+    assert pair.run("sync").code == 0
+    done = pair.run("undo")
+    assert done.code == 0, done.err
+    assert {**pair.heads(), "main": before["main"]} == before
+    assert (pair.root / "SERIES.md").read_bytes() == text

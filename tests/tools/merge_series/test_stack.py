@@ -180,3 +180,12 @@ def test_a_file_that_cannot_be_written_moves_no_branch(two):
         two.root.chmod(0o700)
     # The superuser may write there all the same.
     assert (done.code == 0) == ("more" in two.heads())
+
+
+@pytest.mark.parametrize("on", [("1",), ("1", "2")])
+def test_what_was_added_is_taken_back_with_its_row(two, on):
+    before, text = two.heads(), (two.root / "SERIES.md").read_bytes()
+    assert add(two, *on).code == 0
+    done = two.run("undo")
+    assert done.code == 0, done.err
+    assert (two.heads(), (two.root / "SERIES.md").read_bytes()) == (before, text)
