@@ -4,6 +4,7 @@ This only looks; whether a landing is what it seems is proven elsewhere, by its 
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -220,23 +221,23 @@ class _Looker:
         repository = self.line.repository
         if pull_request.state == "landed":
             return self._seen(pull_request, head, -1, ())
-        later = [
-            place
-            for place, commit in enumerate(self.line.commits)
-            if repository.is_ancestor(head, commit.sha)
-        ]
-        if not later:
+        place = bisect_left(
+            range(len(self.line.commits)),
+            1,
+            key=lambda at: repository.is_ancestor(head, self.line.commits[at].sha),
+        )
+        if place == len(self.line.commits):
             return None
-        merge = self.line.commits[later[0]]
+        merge = self.line.commits[place]
         if merge.sha == head or merge.parents[0] == head:
             # On main's own line: a fast-forward, or a branch that was begun there.
             subject = repository.message(head).partition("\n")[0]
             landed = subject.endswith(f"(#{pull_request.number})")
-            return self._seen(pull_request, head, later[0], ()) if landed else None
+            return self._seen(pull_request, head, place, ()) if landed else None
         below = [
             f"^{self.history.heads[pr.number]}"
             for pr in self.carrier.series.closure(pull_request)
             if pr != pull_request and pr.number in self.history.heads
         ]
         own = repository.commits("--no-merges", head, f"^{merge.parents[0]}", *below)
-        return self._seen(pull_request, head, later[0], ()) if own else None
+        return self._seen(pull_request, head, place, ()) if own else None

@@ -7,7 +7,7 @@ Invariants, kept here:
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -179,7 +179,23 @@ class Syncer:
                 self._told(f"{branch}: merged {result.source}{_conflicts(result)}")
                 tips[branch] = result.commit
                 merged.append(result)
+        self._tell_emptied({record.branch for record in merged}, tips, main)
         return tuple(merged), None
+
+    def _tell_emptied(self, moved: Collection[str], tips: Heads, main: Sha) -> None:
+        """Say which branches hold nothing any more that what they are on does not hold."""
+        below = {}
+        for pull_request in synced_pull_requests(self._carrier):
+            on = sources(self._carrier, pull_request)
+            if pull_request.branch in moved and len(on) <= 1:
+                below[pull_request.branch] = (
+                    (on[0].name, tips[on[0].branch]) if on else ("main", main)
+                )
+        pairs = [(tips[branch], commit) for branch, (_, commit) in below.items()]
+        trees = self._repository.trees_of([commit for pair in pairs for commit in pair])
+        for branch, mine, theirs in zip(below, trees[::2], trees[1::2], strict=True):
+            if mine == theirs:
+                self._told(f"{branch}: holds nothing that {below[branch][0]} does not")
 
     def _steps(
         self, pull_request: PullRequest, tips: Heads, main: Sha

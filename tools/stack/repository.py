@@ -259,6 +259,13 @@ class Repository:
         """The tree of a commit."""
         return Sha(self.run("rev-parse", f"{commit}^{{tree}}").text)
 
+    def trees_of(self, commits: Sequence[Sha]) -> tuple[Sha, ...]:
+        """The trees of commits, in their order."""
+        if not commits:
+            return ()
+        answer = self.run("rev-parse", *(f"{commit}^{{tree}}" for commit in commits))
+        return tuple(Sha(line) for line in answer.text.split())
+
     # Objects
 
     def entries(self, tree: Sha, *paths: str) -> dict[str, Entry]:

@@ -530,3 +530,15 @@ def test_undo_takes_the_row_back_with_the_branches(pair):
     assert done.code == 0, done.err
     assert {**pair.heads(), "main": before["main"]} == before
     assert (pair.root / "SERIES.md").read_bytes() == text
+
+
+def test_a_child_that_main_has_left_empty_is_reported(hand):
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"notes.txt": "one\n2\nthree\n"})
+    hand.grow("child", "parent", {"shared.txt": "A\nb\nc\nd\ne\n"})
+    hand.commit("parent", {"shared.txt": "A\nb\nc\nd\ne\n"}, "Take the child's change")
+    done = hand.run("sync")
+    assert lines(done)[:2] == [
+        "child: merged #1",
+        "child: holds nothing that #1 does not",
+    ]
