@@ -199,6 +199,8 @@ def test_main_is_never_pushed_under_any_name(remote):
         1,
         "error: branch trunk is main on origin; main is never pushed\n",
     )
+    remote.git("branch", "trunk", "main", where=remote.there)
     remote.git("symbolic-ref", "HEAD", "refs/heads/trunk", where=remote.there)
+    before = refs(remote)
     assert refused(remote) == "error: branch trunk is main on origin; main is never pushed"
     assert refs(remote) == before
