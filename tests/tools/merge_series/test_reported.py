@@ -77,16 +77,16 @@ def test_two_independent_branches_stay_independent(stack):
     assert (
         stack.graph("a", "b")
         == """\
-*   Merge main into b (b)
+*   Merge main into a (a)
 |\\
-| | *   Merge main into a (a)
+* | Write a
+| | *   Merge main into b (b)
 | | |\\
 | | |/
 | |/|
 | * | Add a readme (main)
-* | | Write b
 |/ /
-| * Write a
+| * Write b
 |/
 * Start main"""
     )
@@ -190,7 +190,7 @@ def test_a_sync_neither_moves_nor_pushes_main(stack):
 
 def test_a_branch_whose_change_its_parent_took_is_told(world):
     """by-hand stands on ratchet, which makes the change of by-hand as well."""
-    world.commit("ratchet", {"megatron/core/notes.txt": "one\nTWO\nthree\n"}, "Shout the second")
+    world.commit("ratchet", {"megatron/core/notes.txt": "one\nTWO\nthree\n"}, "Shout it here")
     done = world.run("sync")
     assert done.code == 0, done.err
     assert (
