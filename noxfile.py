@@ -1,5 +1,7 @@
 """The project's tasks: ``nox -s sync``, ``tests``, ``gpu_tests``, ``lint`` and ``bench``."""
 
+import os
+
 import nox
 
 nox.needs_version = ">=2024.4.15"  # the first with download-free `default_venv_backend` settings
@@ -13,6 +15,10 @@ PYTHON = "3.12"  # megatron-core 0.17 and later require it
 RELEASES = ("0.17.1", "0.18.2", "0.19.0", "0.19.2")
 
 TREES = "build/trees"
+
+# Where the tests of the change run without a GPU, and with how many processes. More of these than
+# cores take many minutes, so `tests` leaves those out.
+CPU_PLATFORMS = {"fake": 1, "gloo-2": 2, "gloo-4": 4}
 
 # What lands in Megatron-LM, in its own style.
 UPSTREAM_STYLE = ("megatron", "tests/unit_tests")
@@ -37,17 +43,15 @@ def tests(session: nox.Session) -> None:
     session.install("--quiet", "--editable", ".[test,change]")
     session.run("pytest", "--numprocesses=auto", *session.posargs)
     if not session.posargs:
-        prove(session, "fake")
+        cores = len(os.sched_getaffinity(0))
+        prove(session, *(platform for platform, ranks in CPU_PLATFORMS.items() if ranks <= cores))
 
 
 @nox.session(python=PYTHON)
 def rank_tests(session: nox.Session) -> None:
-    """Run the tests of the change on 2 and 4 real ranks of this machine's CPU, over gloo.
-
-    Apart from ``tests``, since four ranks on two cores take many minutes.
-    """
+    """Run the tests of the change on the CPU with 1, 2 and 4 processes, however few its cores."""
     session.install("--quiet", "--editable", ".[test,change]")
-    prove(session, "gloo-2", "gloo-4")
+    prove(session, *CPU_PLATFORMS)
 
 
 @nox.session(python=PYTHON)
@@ -101,6 +105,8 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON)
 def bench(session: nox.Session) -> None:
-    """Measure the allowlist: speed beside ``git grep``, and merges of it as text."""
-    session.install("--quiet", "--editable", ".[test]")
+    """Measure the allowlist, beside ``git grep``, and the names of parameters, on both trees."""
+    session.install("--quiet", "--editable", ".[test,change]")
     session.run("python", "tests/bench/allowlist.py")
+    make_trees(session)
+    session.run("python", "tests/bench/naming.py")

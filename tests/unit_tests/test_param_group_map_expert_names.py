@@ -7,6 +7,7 @@ from unittest import mock
 import pytest
 import torch
 
+from megatron.core import optimizer
 from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
 from megatron.core.process_groups_config import ProcessGroupCollection
 from megatron.core.transformer import fsdp_dtensor_checkpoint as checkpoint
@@ -148,6 +149,96 @@ def test_ep_none_turns_expert_parallelism_off():
 
     answers = on_each_rank(body, world_size=2, global_ep=2)
     assert dumped(answers) == true_dump(answers, ep_size=1)
+
+
+def test_the_model_is_walked_once():
+    """Not once for each parameter, of which there are many."""
+
+    class CountingChunk(Chunk):
+        walks = 0
+
+        def named_parameters(self, *args, **kwargs):
+            self.walks += 1
+            return super().named_parameters(*args, **kwargs)
+
+    def times_walked(number):
+        chunk = CountingChunk(experts(0, range(number)), pg_collection=layout(0, 1))
+        optimizer.get_global_unique_param_names([chunk])
+        return chunk.walks
+
+    assert times_walked(1) == times_walked(4)
+
+
+class TestOneByOne:
+    """All names together are those that are found one by one."""
+
+    @staticmethod
+    def both(*chunks):
+        params = [param for chunk in chunks for param in chunk.parameters()]
+        names = optimizer.get_global_unique_param_names(chunks)
+        return (
+            [names[param] for param in params],
+            [checkpoint.get_global_unique_param_name(chunks, param) for param in params],
+        )
+
+    @pytest.mark.parametrize('layouts', OWN_LAYOUTS, ids=str)
+    def test_model(self, layouts):
+        """The model's layers are the last two of a pipeline."""
+
+        def body():
+            model = gpt_model(own_grid(layouts.model_ep), layouts.model_ep)
+            for layer in model.decoder.layers:
+                layer.layer_number += 2
+            return self.both(Wrapper(model))
+
+        answers = on_each_rank(body, world_size=layouts.world_size, global_ep=layouts.global_ep)
+        for together, one_by_one in answers.values():
+            assert together == one_by_one
+            assert {name.split('.layers.')[1][0] for name in together if '.layers.' in name} == {
+                '2',
+                '3',
+            }
+
+    def test_several_chunks_of_a_pipeline(self):
+        def body():
+            models = [gpt_model(own_grid(2), ep_size=2) for _ in range(2)]
+            for model in models:
+                for layer in model.decoder.layers:
+                    layer.layer_number += 2
+            return self.both(*models)
+
+        for together, one_by_one in on_each_rank(body, world_size=2, global_ep=1).values():
+            assert together == one_by_one
+
+    def test_a_parameter_of_two_chunks(self):
+        first = Chunk(experts(0, range(2)), pg_collection=layout(1, 4))
+        second = Chunk([], pg_collection=layout(3, 4))
+        second.add_module('decoder', first.decoder)
+        together, one_by_one = self.both(first, second)
+        assert together == one_by_one == 2 * experts(0, [6, 7])
+
+    @pytest.mark.parametrize(
+        'name',
+        [
+            'mtp.layers.0.transformer_layer.mlp.experts.local_experts.1.linear_fc1.weight',
+            'decoder.layers.1.mlp.experts.linear_fc1.weight3',
+            'decoder.layers.1.mlp.shared_experts.linear_fc1.weight',
+            'decoder.layers.1.mlp.experts.linear_fc2.weight10_w',
+        ],
+    )
+    def test_other_forms(self, name):
+        chunk = Chunk([name], num_experts=24, pg_collection=layout(1, 2))
+        together, one_by_one = self.both(chunk)
+        assert together == one_by_one
+
+    def test_no_layout_keeps_the_fallback(self):
+        def body():
+            return self.both(Chunk(experts(0, range(4)), pg_collection=ProcessGroupCollection()))
+
+        assert on_each_rank(body, world_size=2, global_ep=2) == {
+            0: 2 * (experts(0, range(4)),),
+            1: 2 * (experts(0, range(4, 8)),),
+        }
 
 
 class TestOwningChunk:

@@ -61,7 +61,7 @@ def _table(verdict: Verdict) -> Table:
             table.add_row(Text(path, style="bold"))
             file = path
         table.add_row(
-            Padding(name, (0, 0, 0, 2)),  # a long name goes on below itself
+            Padding(Text(name), (0, 0, 0, 2)),  # a long name goes on below itself
             _cell(row.unmodified.outcome),
             _cell(row.fork.outcome),
             _note(row),

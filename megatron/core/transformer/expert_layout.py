@@ -10,7 +10,7 @@ and that group's size. Experts are laid out in blocks: rank ``r`` of ``n`` holds
 process groups; the caller decides what to fall back on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import torch
 
@@ -93,28 +93,6 @@ def get_model_ep_rank_and_size(model: torch.nn.Module) -> EPLayout:
             "their global indices are unknown; set pg_collection on the model"
         )
     return get_ep_rank_and_size(pg_collection)
-
-
-def get_ep_layouts_by_param(
-    model_chunks: Sequence[torch.nn.Module],
-) -> dict[torch.nn.Parameter, EPLayout]:
-    """Layout of the chunk that owns each parameter, found in one pass.
-
-    Args:
-        model_chunks: Model chunks, each within any number of wrappers.
-
-    Returns:
-        The layouts by parameter. A parameter of several chunks belongs to the last of them.
-
-    Raises:
-        ValueError: As :func:`get_model_ep_rank_and_size`, for any chunk.
-    """
-    return {
-        param: layout
-        for chunk in model_chunks
-        for layout in (get_model_ep_rank_and_size(chunk),)
-        for param in chunk.parameters()
-    }
 
 
 def find_pg_collection(model: torch.nn.Module) -> ProcessGroupCollection | None:

@@ -25,6 +25,10 @@ RANKS = """
         if int(os.environ.get("WORLD_SIZE", 1)) != ranks: pytest.skip(f"needs {ranks} ranks")
         assert name(1) == "2"
 """
+NAMES = """
+    @pytest.mark.parametrize("word", ["bold", "a" * 70])
+    def test_name(word): assert name(1) == "2"
+"""
 HANGS = """
     def test_loops():
         while "RANK" not in os.environ: time.sleep(60)
@@ -83,6 +87,23 @@ def test_the_change_works(repository, call):
         "The change works."
     )
     assert code is ExitCode.DONE
+
+
+def test_names_stand_as_they_are_and_go_on_below_themselves(repository, call):
+    repository.write("test_a.py", TESTS + NAMES)
+    repository.controls(CONTROL)
+    _, output = call(BEFORE, AFTER)
+    start = f"  test_name[{'a' * 59}"
+    assert output.split("\n\n")[0] == (
+        "fake backend, one process\n"
+        f"{'test':73}unmodified  fork\n"
+        "tests/unit_tests/test_a.py\n"
+        f"{'  test_change':73}failed      passed\n"
+        f"{'  test_control':73}passed      passed  control\n"
+        f"{'  test_name[bold]':73}failed      passed\n"
+        f"{start:73}failed      passed\n"
+        f"  {'a' * 11}]"
+    )
 
 
 def test_tests_that_the_fork_carries(repository, call):
