@@ -346,14 +346,15 @@ def test_a_replaced_commit_is_merged_as_it_truly_is(fork):
 
 
 def test_a_grafted_commit_is_merged_as_it_truly_is(fork):
-    main = fork.git("rev-parse", "main")
+    first, main = fork.git("rev-parse", "first", "main").split()
     graft = fork.folder / ".git/info/grafts"
     graft.parent.mkdir(exist_ok=True)
-    graft.write_text(f"{main}\n")
-    works_truly = fork.run("sync")
-    assert works_truly.returncode == 0, works_truly.stderr
+    graft.write_text(f"{first} {main}\n")  # as if first held main already
+    done = fork.run("sync")
+    assert done.returncode == 0, done.stderr
     graft.unlink()
     assert result(fork) == RESULT
+    assert fork.run("verify").returncode == 0
 
 
 @pytest.mark.parametrize("option", ["--object-format=sha256", "--ref-format=reftable"])
