@@ -14,7 +14,6 @@ from pathlib import Path
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series import messages, person
-from merge_series.emptied import emptied
 from merge_series.merger import Merger, Planned, Stopped
 from merge_series.operations import Operations, Pending, StoppedSync
 from merge_series.plan import branch_heads, ready, resolve_main, sources, synced_pull_requests
@@ -145,8 +144,6 @@ class Syncer:
                 self._told(f"{branch}: merged {planned.source_name}{_conflicts(result)}")
                 tips[branch] = result.commit
                 merged.append(result)
-        for sentence in emptied(self._repository, self._carrier, main, old, tips):
-            self._told(sentence)
         return tuple(merged), None
 
     def _end(

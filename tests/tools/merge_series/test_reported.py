@@ -186,15 +186,3 @@ def test_a_sync_neither_moves_nor_pushes_main(stack):
         main,
         before,
     )
-
-
-def test_a_branch_whose_change_its_parent_took_is_told(world):
-    """by-hand stands on ratchet, which makes the change of by-hand as well."""
-    world.commit("ratchet", {"megatron/core/notes.txt": "one\nTWO\nthree\n"}, "Shout it here")
-    done = world.run("sync")
-    assert done.code == 0, done.err
-    assert (
-        "by-hand: changes nothing beyond #1 any more; look whether #3 is still needed\n"
-    ) in done.err
-    assert "offsets: changes nothing" not in done.err
-    assert world.run("sync").err.count("changes nothing") == 0
