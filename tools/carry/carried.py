@@ -131,8 +131,15 @@ class Carrier:
         return {path: text for path, text in files.items() if text != base.read(path)}
 
     def _new_file(self, path: str, commit: SeriesCommit) -> bytes:
+        file = self.root / path
+        # A series comes from other people: a link in it must not publish a file of the user's.
+        if not file.resolve().is_relative_to(self.root):
+            raise Refusal(
+                f"SERIES.md:{commit.line}: the new file {path} is a link out of {self.root}; "
+                "put the file itself there"
+            )
         try:
-            return (self.root / path).read_bytes()
+            return file.read_bytes()
         except OSError as error:
             raise Refusal(
                 f"SERIES.md:{commit.line}: the new file {path} cannot be read: {error.strerror}; "

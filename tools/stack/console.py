@@ -33,7 +33,6 @@ _LOCAL_TO_ANOTHER_REPOSITORY = (
     "GIT_SHALLOW_FILE",
     "GIT_CONFIG",
     "GIT_QUARANTINE_PATH",
-    "GIT_INTERNAL_SUPER_PREFIX",
     "GIT_ATTR_SOURCE",
     # These change what a path stands for; every path of ours stands for itself.
     "GIT_GLOB_PATHSPECS",

@@ -37,6 +37,8 @@ _PINNED = (
     "i18n.logOutputEncoding=UTF-8",
     "-c",
     "log.showSignature=false",
+    "-c",
+    "trailer.separators=:",
 )
 
 # For a command with an index of its own. A split index would leave a part of it in the repository,

@@ -170,6 +170,17 @@ def test_a_new_file_that_the_base_has_already(fork):
     )
 
 
+def test_a_new_file_that_links_out_of_the_series(fork):
+    (fork.root.parent / "secret").write_text("secret\n")
+    file = fork.root / "megatron/core/sizes.py"
+    file.unlink()
+    file.symlink_to(fork.root.parent / "secret")
+    assert refused(fork) == (
+        f"SERIES.md:23: the new file megatron/core/sizes.py is a link out of {fork.root}; "
+        "put the file itself there"
+    )
+
+
 def test_a_new_file_that_is_missing_here(fork):
     (fork.root / "megatron/core/sizes.py").unlink()
     assert refused(fork) == (

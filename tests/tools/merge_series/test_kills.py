@@ -345,7 +345,7 @@ def test_the_lock_is_held_as_long_as_the_git_that_moves_refs(behind):
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(
         f'#!/bin/sh\n[ "$1" = prepared ] || exit 0\ntouch {go}.waits\n'
-        f"until [ -e {go} ]; do sleep 0.05; done\n"
+        f"for _ in $(seq 200); do [ -e {go} ] && break; sleep 0.05; done\n"
     )
     hook.chmod(0o755)
     place = ("--series", behind.root / "SERIES.md", "--repo", behind.fork)

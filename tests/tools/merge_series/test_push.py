@@ -1,6 +1,7 @@
 """push: the branches of the series alone, to one remote, all or none, by fast-forwards."""
 
 import hashlib
+import shutil
 
 import pytest
 
@@ -102,20 +103,29 @@ def test_a_remote_with_commits_that_a_branch_lacks(remote, fetched):
     )
 
 
-def test_a_remote_that_moves_between_the_question_and_the_push(remote):
+def test_a_remote_that_moves_between_the_question_and_the_push(remote, monkeypatch):
     """The expected old values hold also where the push would still be a fast-forward."""
     middle = remote.git("rev-parse", "offsets^2")
-    hook = remote.fork / ".git/hooks/pre-push"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\ngit -C {remote.there} update-ref refs/heads/offsets {middle}\n")
-    hook.chmod(0o755)
     # The objects must be there already for a ref to be set.
     remote.git("push", "--quiet", "--no-verify", "origin", f"{middle}:refs/heads/parked")
-    done = remote.run("push")
+    real = shutil.which("git")
+    script = remote.root / "bin/git"
+    script.parent.mkdir()
+    script.write_text(
+        '#!/bin/sh\ncase " $* " in *" --atomic "*)\n'
+        f"  {real} -C {remote.there} update-ref refs/heads/offsets {middle};;\n"
+        f'esac\nexec {real} "$@"\n'
+    )
+    script.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(script.parent), prepend=":")
+        done = remote.run("push")
     assert done.code == 1, done.err
     assert done.err.startswith("error: origin took nothing: ")
+    assert "offsets: [rejected] (stale info)" in done.err
     assert done.err.endswith("; nothing was pushed\n")
     assert refs(remote) == {**remote.old, "parked": middle, "offsets": middle}
+    assert remote.run("push").code == 0
 
 
 @pytest.mark.parametrize("name", ["pre-receive", "update"])
@@ -199,6 +209,8 @@ def test_main_is_never_pushed_under_any_name(remote):
         1,
         "error: branch trunk is main on origin; main is never pushed\n",
     )
+    remote.git("branch", "trunk", "main", where=remote.there)
     remote.git("symbolic-ref", "HEAD", "refs/heads/trunk", where=remote.there)
+    before = refs(remote)
     assert refused(remote) == "error: branch trunk is main on origin; main is never pushed"
     assert refs(remote) == before
