@@ -21,7 +21,7 @@ setup(
     ],
     extras_require={
         # What the tests of the tools need.
-        "test": ["hypothesis", "pytest", "pytest-timeout", "pytest-xdist"],
+        "test": ["hypothesis", "pytest", "pytest-timeout", "pytest-xdist", "uv"],
         # What the tests of the change need besides: megatron-core's own imports on a CPU.
         # torch is pinned to the version the GPU results were taken with.
         "change": ["torch==2.11.0", "numpy", "packaging", "einops"],

@@ -20,6 +20,7 @@ from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import resolve_main
 from merge_series.push import plan_push, push
+from merge_series.recorded import Recorded
 from merge_series.sync import (
     Synced,
     Syncer,
@@ -266,6 +267,16 @@ def push_command(place: Place, remote: str | None, *, dry_run: bool) -> None:
             push(repository, planned)
     for line in planned.told(dry_run=dry_run):
         people.print(line, soft_wrap=True)
+
+
+@merge_series.command("forget")
+@click.argument("path")
+@click.pass_obj
+def forget_command(place: Place, path: str) -> None:
+    """Drop how people settled conflicts in PATH, so that they are asked again."""
+    with Repository.open(place.repo) as repository, Operations(repository).lock():
+        count = Recorded(repository).forget(path)
+    people.print(f"Dropped {count} resolution{'s' * (count != 1)} of {path}.")
 
 
 def _say_reachable(before: int, lost: int) -> None:

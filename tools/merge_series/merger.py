@@ -1,22 +1,24 @@
 """One merge: git's own, then the resolvers, then the generated files, then the commit."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from carry.carried import Carrier
-from carry.generated import Reads, ReadScanner, render
+from carry.generated import ReadScanner
 from merge_series import messages
+from merge_series.conflicts import groups
+from merge_series.generated_files import FILE_MODES, REGENERATED, GeneratedFiles
+from merge_series.messages import BY_PERSON
+from merge_series.recorded import Recorded
 from merge_series.records import AllowlistChange, MergeRecord, SettledFile
-from merge_series.resolve import Settled, Side, Unsettled, main_below, settle
-from process_groups import ratchet
+from merge_series.resolve import Settled, Side, Sources, Unsettled, settle
 from stack.errors import Refusal
-from stack.merging import Conflict, Merge, merge_trees
+from stack.merging import OURS, THEIRS, Conflict, Merge, merge_trees
 from stack.model import PullRequest
-from stack.repository import Entry, Repository, Sha
+from stack.repository import Entry, Repository, Sha, decode
 
 REFRESH_SUBJECT = "Refresh the process-group allowlist"
-REGENERATED = "regenerated from the merged tree"
+REFRESH_FILES_SUBJECT = "Make generated files again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,11 @@ class Stopped:
     unsettled: tuple[Unsettled, ...]
     merge: Merge
 
+    @property
+    def parts(self) -> tuple[Settled, ...]:
+        """What is settled of files that are left to a person for the rest."""
+        return tuple(end.part for end in self.unsettled if end.part is not None)
+
 
 class Merger:
     """Merges commits into branches of one repository, without touching refs or worktrees.
@@ -73,14 +80,16 @@ class Merger:
     ) -> None:
         self._repository = repository
         self._carrier = carrier
-        self._scanner = scanner
+        self._generated = GeneratedFiles(repository, carrier, scanner)
         self._main = main
+        self._recorded = Recorded(repository)
 
     def merge(self, planned: Planned) -> MergeRecord | Stopped:
         """Make a merge, or say what in it needs a person.
 
         Raises:
-            Refusal: The merged tree reads the global process groups where neither side may.
+            Refusal: The merged tree reads the global process groups where neither side may, or a
+                generated file could not be made again.
         """
         merged = merge_trees(self._repository, planned.ours, planned.theirs)
         ends = self._settle(planned, merged.conflicts)
@@ -88,39 +97,129 @@ class Merger:
         unsettled = tuple(end for end in ends if isinstance(end, Unsettled))
         if unsettled:
             return Stopped(planned, settled, unsettled, merged)
-        tree = self._repository.change_tree(merged.tree, self.write(settled))
+        tree = self._repository.change_tree(merged.tree, self._write(settled))
         files = [SettledFile(s.path, s.how, conflicted=True) for s in settled]
-        return self.commit(planned, tree, files)
+        return self._commit(planned, merged, tree, files)
 
-    def write(self, settled: Sequence[Settled]) -> dict[str, Entry | None]:
-        """Store the bytes of settled files; the result is what ``change_tree`` takes."""
-        oids = self._repository.write_blobs([s.content for s in settled])
-        return {s.path: Entry(s.mode, oid) for s, oid in zip(settled, oids, strict=True)}
+    def offered(self, stopped: Stopped) -> dict[str, Entry | None]:
+        """Store what a person is offered of a stopped merge: files settled wholly or in part.
 
-    def commit(self, planned: Planned, tree: Sha, settled: Sequence[SettledFile]) -> MergeRecord:
-        """Commit a merged tree whose only open files are generated ones.
+        Returns:
+            What ``change_tree`` takes.
+        """
+        return self._write([*stopped.settled, *stopped.parts])
+
+    def commit(
+        self,
+        planned: Planned,
+        tree: Sha,
+        settled: Sequence[SettledFile],
+        by_person: Collection[str],
+    ) -> MergeRecord:
+        """Commit a merge that a person staged.
 
         Args:
             planned: The merge.
-            tree: The merged tree; its generated files may be stale or hold conflict markers.
+            tree: What they staged; its generated files may be stale.
             settled: The files that were in conflict.
+            by_person: Those of them that were left to the person.
         """
-        tree, change, stale = self._regenerate(planned, tree)
+        merged = merge_trees(self._repository, planned.ours, planned.theirs)
+        more = self._beyond(merged, tree, settled)
+        record = self._commit(planned, merged, tree, [*settled, *more])
+        if not more:
+            self._remember(merged, tree, record.commit, by_person)
+        return record
+
+    def adopt(
+        self,
+        planned: Planned,
+        commit: Sha,
+        settled: Sequence[SettledFile],
+        by_person: Collection[str],
+    ) -> MergeRecord:
+        """Take a merge that a person committed as it is; generated files are refreshed on top.
+
+        Args:
+            planned: The merge.
+            commit: What they committed.
+            settled: The files that were in conflict.
+            by_person: Those of them that were left to the person.
+        """
+        before = self._repository.tree_of(commit)
+        merged = merge_trees(self._repository, planned.ours, planned.theirs)
+        more = self._beyond(merged, before, settled)
+        tree, change, stale = self._make_again(planned, before)
+        head = commit
+        if tree != before:
+            others = [SettledFile(p, how, conflicted=False) for p, how in stale.items()]
+            if all(file.how == REGENERATED for file in others):
+                message = f"{REFRESH_SUBJECT}\n\n{messages.body((), change)}"
+            else:
+                message = f"{REFRESH_FILES_SUBJECT}\n\n{messages.body(others, change)}"
+            self._check_named(before, tree, others)
+            head = self._repository.commit_tree(tree, [commit], message)
+        record = self._record(planned, head, _with_stale([*settled, *more], stale), change)
+        if not more:
+            self._remember(merged, before, commit, by_person)
+        return record
+
+    def _write(self, settled: Sequence[Settled]) -> dict[str, Entry | None]:
+        files = [s for s in settled if s.mode in {*FILE_MODES, "120000"}]
+        oids = self._repository.write_blobs([s.content for s in files])
+        made: dict[str, Entry | None] = {
+            s.path: Entry(s.mode, Sha(s.content.decode())) if s.mode else None
+            for s in settled
+            if s not in files
+        }
+        return made | {s.path: Entry(s.mode, oid) for s, oid in zip(files, oids, strict=True)}
+
+    def _commit(
+        self, planned: Planned, merged: Merge, tree: Sha, settled: Sequence[SettledFile]
+    ) -> MergeRecord:
+        """Commit a merged tree whose only open files are generated ones."""
+        tree, change, stale = self._make_again(planned, tree)
         files = _with_stale(settled, stale)
+        self._check_named(merged.tree, tree, files)
         subject = messages.subject(planned.pull_request, planned.source)
         message = f"{subject}\n\n{messages.body(files, change)}"
         commit = self._repository.commit_tree(tree, [planned.ours, planned.theirs], message)
         return self._record(planned, commit, files, change)
 
-    def adopt(self, planned: Planned, commit: Sha, settled: Sequence[SettledFile]) -> MergeRecord:
-        """Take a merge that a person committed as it is; generated files are refreshed on top."""
-        before = self._repository.tree_of(commit)
-        tree, change, stale = self._regenerate(planned, before)
-        files = _with_stale(settled, stale)
-        if tree != before:
-            message = f"{REFRESH_SUBJECT}\n\n{messages.body((), change)}"
-            commit = self._repository.commit_tree(tree, [commit], message)
-        return self._record(planned, commit, files, change)
+    def _check_named(self, before: Sha, after: Sha, files: Iterable[SettledFile]) -> None:
+        """See that a tree differs from git's own merge only in files that the message names.
+
+        Raises:
+            Refusal: It does not: a fault of this program, by which nothing may come to be.
+        """
+        unnamed = self._changed(before, after) - {file.path for file in files}
+        if unnamed:
+            raise Refusal(
+                f"{', '.join(sorted(unnamed))}: the merged tree has other bytes than git's merge, "
+                "and nothing says why; this is a fault of merge_series, and nothing was changed"
+            )
+
+    def _changed(self, before: Sha, after: Sha) -> set[str]:
+        if before == after:
+            return set()
+        names = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
+        return {decode(path) for path in self._repository.run(*names).stdout.split(b"\0") if path}
+
+    def _beyond(
+        self, merged: Merge, tree: Sha, settled: Iterable[SettledFile]
+    ) -> list[SettledFile]:
+        """The files that a person changed although git had merged them."""
+        known = {file.path for file in settled} | set(self._generated.how)
+        more = sorted(self._changed(merged.tree, tree) - known)
+        return [SettledFile(path, BY_PERSON, conflicted=False) for path in more]
+
+    def _remember(self, merged: Merge, tree: Sha, commit: Sha, by_person: Collection[str]) -> None:
+        """Keep how a person settled conflicts, where the settling lies in their paths alone."""
+        for group in groups(merged.conflicts).values():
+            conflict = group[0]
+            if conflict.path in by_person and conflict.stages:
+                result = self._repository.entry(tree, conflict.path)
+                self._recorded.keep(group, result, commit)
 
     def _record(
         self,
@@ -141,96 +240,51 @@ class Merger:
         )
 
     def _settle(self, planned: Planned, conflicts: Sequence[Conflict]) -> list[Settled | Unsettled]:
-        generated = self._carrier.series.generated
-        sides = None
+        how = self._generated.how
+        sources = None
         ends: list[Settled | Unsettled] = []
-        for conflict in conflicts:
-            if conflict.path in generated:
-                # Any side serves for now: the file is made again once the whole tree is known.
-                entry = next(iter(conflict.stages.values()))
+        for group in groups(conflicts).values():
+            conflict = group[0]
+            if conflict.path in how and _is_kept(conflict):
+                # The branch's text serves for now: it is made again once the whole tree is known.
+                entry = conflict.stages[OURS]
                 content = self._repository.read_blob(entry.oid)
-                ends.append(Settled(conflict.path, entry.mode, content, REGENERATED))
+                ends.append(Settled(conflict.path, entry.mode, content, how[conflict.path]))
                 continue
-            sides = sides or self._sides(planned)
-            ends.append(settle(self._repository, self._carrier, conflict, *sides))
+            sources = sources or self._sources(planned)
+            ends.append(settle(sources, group))
         return ends
 
-    def _sides(self, planned: Planned) -> tuple[Side, Side]:
+    def _sources(self, planned: Planned) -> Sources:
         closure = self._carrier.series.closure
         held = () if planned.source is None else closure(planned.source)
-        return (
-            self._side(planned.ours, closure(planned.pull_request)),
-            self._side(planned.theirs, held),
+        return Sources(
+            repository=self._repository,
+            carrier=self._carrier,
+            recorded=self._recorded,
+            source=planned.source_name,
+            ours=Side(planned.ours, closure(planned.pull_request), self._main),
+            theirs=Side(planned.theirs, held, self._main),
         )
 
-    def _side(self, commit: Sha, holds: tuple[PullRequest, ...]) -> Side:
-        return Side(commit, holds, main_below(self._repository, commit, self._main))
-
-    def _regenerate(
+    def _make_again(
         self, planned: Planned, tree: Sha
-    ) -> tuple[Sha, AllowlistChange | None, list[str]]:
-        """Make the allowlist again, also where git merged it cleanly.
-
-        Returns:
-            The tree, what became of the allowlist, and the files in it that were not true.
-
-        Raises:
-            Refusal: A read that neither side's allowlist allows.
-        """
-        sides = (planned.ours, planned.theirs)
-        listed = [p for p in self._carrier.series.generated if self._holds(p, sides)]
-        if not listed:
-            return tree, None, []
-        found = self._scanner.scan(tree)
-        before = self._scanner.allowed(planned.ours)
-        refused = ratchet.refused(found, before + self._brought(planned))
-        if refused:
-            reads = "; ".join(_describe(_places(refused)))
-            raise Refusal(
-                f"{planned.pull_request.branch}: merging {planned.source_name} gives reads of the "
-                f"global process groups that neither side allows: {reads}; pass the collection "
-                "there, or accept them on the branch (process_groups refresh --accept FILE:SCOPE) "
-                "and commit, then sync again"
-            )
-        change = AllowlistChange(
-            before.total(),
-            found.total(),
-            tuple(_describe(_places(found) - _places(before))),
-            (_places(before) - _places(found)).total(),
-        )
-        content = render(found)
-        stale = [p for p in listed if self._repository.read_file(tree, p) != content]
-        files = self._repository.write_files(dict.fromkeys(stale, content))
-        return self._repository.change_tree(tree, files), change, stale
-
-    def _holds(self, path: str, commits: Sequence[Sha]) -> bool:
-        return any(self._repository.entry(commit, path) is not None for commit in commits)
-
-    def _brought(self, planned: Planned) -> Reads:
-        """The reads that the merged side allows beyond all common ancestors: what it added."""
-        known: Reads = self._scanner.allowed(planned.theirs)
-        for base in self._repository.merge_bases(planned.ours, planned.theirs):
-            known = ratchet.added(known, self._scanner.allowed(base))
-        return known
+    ) -> tuple[Sha, AllowlistChange | None, dict[str, str]]:
+        merging = f"{planned.pull_request.branch}: merging {planned.source_name}"
+        return self._generated.make_again(tree, planned.ours, planned.theirs, merging)
 
 
-def _places(reads: Reads) -> Counter[tuple[str, str, str]]:
-    """The reads without their kinds: one that only became milder is neither new nor gone."""
-    places: Counter[tuple[str, str, str]] = Counter()
-    for read, count in reads.items():
-        places[read.path, read.scope, read.function] += count
-    return places
+def _is_kept(conflict: Conflict) -> bool:
+    """Whether both sides still have a file there."""
+    return all(
+        stage in conflict.stages and conflict.stages[stage].mode in FILE_MODES
+        for stage in (OURS, THEIRS)
+    )
 
 
-def _describe(places: Counter[tuple[str, str, str]]) -> list[str]:
-    """Each read as a person reads it: ``path: scope: function``, with a count above one."""
-    return [
-        ": ".join(place) + (f" (x{count})" if count > 1 else "")
-        for place, count in sorted(places.items())
-    ]
-
-
-def _with_stale(settled: Sequence[SettledFile], stale: Sequence[str]) -> tuple[SettledFile, ...]:
+def _with_stale(
+    settled: Sequence[SettledFile], stale: Mapping[str, str]
+) -> tuple[SettledFile, ...]:
     known = {file.path for file in settled}
-    more = (SettledFile(p, REGENERATED, conflicted=False) for p in stale if p not in known)
+    more = (SettledFile(p, h, conflicted=False) for p, h in stale.items() if p not in known)
     return (*settled, *more)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from merge_series.records import AllowlistChange, SettledFile
 from stack.model import PullRequest
 
+BY_PERSON = "by a person"
+
 
 def subject(pull_request: PullRequest, source: PullRequest | None) -> str:
     """First line of the message of a merge of ``source`` (None: main) into a PR's branch."""
@@ -22,7 +24,11 @@ def body(settled: Sequence[SettledFile], allowlist: AllowlistChange | None) -> s
         parts.append("Conflicted, and how each was settled:\n" + "\n".join(lines))
     else:
         parts.append("No file conflicted.")
-    stale = [file for file in settled if not file.conflicted]
+    more = [file for file in settled if not file.conflicted and file.how == BY_PERSON]
+    if more:
+        lines = [f"- {file.path}" for file in more]
+        parts.append("Merged cleanly, and changed by a person:\n" + "\n".join(lines))
+    stale = [file for file in settled if not file.conflicted and file.how != BY_PERSON]
     if stale:
         lines = [f"- {file.path}: {file.how}" for file in stale]
         parts.append("Merged cleanly, but made again:\n" + "\n".join(lines))

@@ -4,10 +4,15 @@ Each resolver either rebuilds the file from its sources or says why it does not.
 sure leaves the file to a person: a wrong silent merge is the worst thing this program can do.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from carry.carried import Carrier
 from carry.edits import EditMismatch
+from merge_series.conflicts import describe
+from merge_series.import_merge import merge_imports
+from merge_series.import_statements import NoImports, NotSettled
+from merge_series.recorded import Recorded
 from stack.errors import Refusal
 from stack.merging import BASE, OURS, THEIRS, Conflict
 from stack.model import PullRequest
@@ -21,7 +26,7 @@ class Side:
     Attributes:
         commit: Its commit.
         holds: The PRs it contains, dependencies first; none for main.
-        main: The commit of main it stands on.
+        main: The commit of main that is synced with.
     """
 
     commit: Sha
@@ -31,7 +36,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A conflict that was settled: the file's new bytes and how they came about."""
+    """A conflict that was settled.
+
+    Attributes:
+        path: The path.
+        mode: Its mode; empty where the path is removed.
+        content: Its new bytes; of a submodule its commit's id.
+        how: How they came about, as a phrase.
+    """
 
     path: str
     mode: str
@@ -41,10 +53,38 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """A conflict that is left to a person, and why."""
+    """A conflict that is left to a person.
+
+    Attributes:
+        path: The path.
+        why: What each side did, and why no rule settles it.
+        part: What of it is settled already; conflict markers are around the rest.
+    """
 
     path: str
     why: str
+    part: Settled | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the conflicts of one merge are settled from.
+
+    Attributes:
+        repository: The fork.
+        carrier: The series and its edits.
+        recorded: What people settled before.
+        source: What is merged: ``main`` or a PR's name.
+        ours: The branch.
+        theirs: What is merged into it.
+    """
+
+    repository: Repository
+    carrier: Carrier
+    recorded: Recorded
+    source: str
+    ours: Side
+    theirs: Side
 
 
 def main_below(repository: Repository, commit: Sha, main: Sha) -> Sha:
@@ -62,28 +102,51 @@ def main_below(repository: Repository, commit: Sha, main: Sha) -> Sha:
     return bases[0]
 
 
-def settle(
-    repository: Repository, carrier: Carrier, conflict: Conflict, ours: Side, theirs: Side
-) -> Settled | Unsettled:
+def settle(sources: Sources, group: Sequence[Conflict]) -> Settled | Unsettled:
     """Settle one conflict, or say why it is left to a person.
 
     Args:
-        repository: The fork.
-        carrier: The series and its edits.
-        conflict: The conflict; not one of a generated file.
-        ours: The branch.
-        theirs: What is merged into it.
+        sources: What it is settled from.
+        group: The conflict, not one of a file that is made again, followed by those that git names
+            together with it.
     """
+    conflict = group[0]
+    reasons = [describe(group, sources.source)]
+    part = None
+    for resolver in (_by_edits, _by_imports):
+        end = resolver(sources, conflict)
+        if isinstance(end, Settled):
+            return end
+        if isinstance(end, Unsettled):
+            reasons.append(end.why)
+            part = end.part
+    again = sources.recorded.find(group)
+    if again is not None:
+        return Settled(conflict.path, again.mode, again.content, again.how)
+    return Unsettled(conflict.path, "; ".join(reasons), part)
+
+
+def _by_edits(sources: Sources, conflict: Conflict) -> Settled | Unsettled | None:
+    """The series' edits applied to main's text; None where the series does not edit the file."""
+    repository, carrier = sources.repository, sources.carrier
+    ours, theirs = sources.ours, sources.theirs
     holds = carrier.series.closure(*ours.holds, *theirs.holds)
     if not conflict.is_content or not carrier.edits(conflict.path, holds):
-        return Unsettled(conflict.path, _said(conflict))
-    for side, stage, name in ((ours, OURS, "the branch"), (theirs, THEIRS, "what is merged")):
-        expected = _rebuilt(repository, carrier, conflict.path, side.main, side.holds)
+        return None
+    try:
+        mains = [main_below(repository, side.commit, side.main) for side in (ours, theirs)]
+    except Refusal as refusal:
+        return Unsettled(conflict.path, str(refusal))
+    for side, main, stage, name in (
+        (ours, mains[0], OURS, "the branch"),
+        (theirs, mains[1], THEIRS, "what is merged"),
+    ):
+        expected = _rebuilt(repository, carrier, conflict.path, main, side.holds)
         if expected != repository.read_blob(conflict.stages[stage].oid):
             return Unsettled(
                 conflict.path, f"{name} holds more in this file than its edits applied to main"
             )
-    newer = _newer(repository, ours.main, theirs.main)
+    newer = _newer(repository, *mains)
     source = None if newer is None else repository.read_file(newer, conflict.path)
     if source is None:
         return Unsettled(conflict.path, "the two sides stand on no common main that has this file")
@@ -94,6 +157,28 @@ def settle(
     editors = [pr.name for pr in holds if carrier.edits(conflict.path, [pr])]
     how = f"the edits of {', '.join(editors)} applied to main's text"
     return Settled(conflict.path, conflict.stages[OURS].mode, text, how)
+
+
+def _by_imports(sources: Sources, conflict: Conflict) -> Settled | Unsettled | None:
+    """The import statements of a Python file merged; None where none of them is in conflict."""
+    if not conflict.is_content or not conflict.path.endswith((".py", ".pyi")):
+        return None
+    stages = conflict.stages
+    texts = [sources.repository.read_blob(stages[stage].oid) for stage in (BASE, OURS, THEIRS)]
+    try:
+        merged = merge_imports(*texts)
+    except NoImports:
+        return None
+    except NotSettled as reason:
+        return Unsettled(conflict.path, f"its import statements are not merged: {reason}")
+    how = "its import statements merged by name"
+    content = merged.text(sources.ours.commit, sources.theirs.commit)
+    whole = Settled(conflict.path, stages[OURS].mode, content, how)
+    if not merged.left:
+        return whole
+    places = f"{merged.left} place{'s' * (merged.left > 1)}"
+    why = f"{how}, and {places} left"
+    return Unsettled(conflict.path, why, whole)
 
 
 def _rebuilt(
@@ -116,11 +201,3 @@ def _newer(repository: Repository, one: Sha, other: Sha) -> Sha | None:
     if one == other or repository.is_ancestor(one, other):
         return other
     return one if repository.is_ancestor(other, one) else None
-
-
-def _said(conflict: Conflict) -> str:
-    if conflict.messages:
-        return conflict.messages[0]
-    sides = {BASE: "the merge base", OURS: "the branch", THEIRS: "what is merged"}
-    present = ", ".join(sides[stage] for stage in sorted(conflict.stages))
-    return f"present in {present} only" if present else "in conflict"

@@ -19,6 +19,7 @@ from merge_series.changes import refuse_changes
 from merge_series.declared import Rewrite, marked_landed
 from merge_series.landed import Landing, Landings, find_landings, record_landing
 from merge_series.merger import Merger, Planned, Stopped
+from merge_series.messages import BY_PERSON
 from merge_series.operations import Operations, Pending, StoppedSync
 from merge_series.plan import (
     branch_heads,
@@ -265,7 +266,7 @@ class Syncer:
         self._operations.stop(replace(waiting, state="preparing"))
         self._operations.remove_worktree()
         planned = stopped.planned
-        files = self._merger(waiting.main).write(stopped.settled)
+        files = self._merger(waiting.main).offered(stopped)
         subject = messages.subject(planned.pull_request, planned.source)
         message = f"{subject}\n\n{messages.body(_files(waiting.pending), None)}"
         kept = tuple(record.commit for record in waiting.merged)
@@ -300,8 +301,8 @@ class Syncer:
         files = _files(pending)
         planned = self._planned(pending)
         if isinstance(result, person.Staged):
-            return merger.commit(planned, result.tree, files)
-        return merger.adopt(planned, result.commit, files)
+            return merger.commit(planned, result.tree, files, pending.unsettled)
+        return merger.adopt(planned, result.commit, files, pending.unsettled)
 
     def _planned(self, pending: Pending) -> Planned:
         by_branch = {pull_request.branch: pull_request for pull_request in self._carrier.series}
@@ -391,20 +392,23 @@ def refuse_stopped(operations: Operations) -> None:
 def describe(stopped: Stopped) -> Pending:
     """A stopped merge in the form that is kept and shown."""
     planned = stopped.planned
+    settled = (*stopped.settled, *stopped.parts)
     return Pending(
         branch=planned.pull_request.branch,
         source=planned.source_name,
         ours=planned.ours,
         theirs=planned.theirs,
-        settled=tuple(SettledFile(s.path, s.how, conflicted=True) for s in stopped.settled),
+        settled=tuple(SettledFile(s.path, s.how, conflicted=True) for s in settled),
         unsettled={u.path: u.why for u in stopped.unsettled},
     )
 
 
 def _files(pending: Pending) -> tuple[SettledFile, ...]:
     """The files in conflict as they will have been settled once the person is done."""
-    by_hand = (SettledFile(path, "by a person", conflicted=True) for path in pending.unsettled)
-    return (*pending.settled, *by_hand)
+    how = {file.path: file.how for file in pending.settled}
+    for path in pending.unsettled:
+        how[path] = f"{how[path]}, the rest {BY_PERSON}" if path in how else BY_PERSON
+    return tuple(SettledFile(path, text, conflicted=True) for path, text in how.items())
 
 
 def _waiting(operations: Operations) -> StoppedSync:

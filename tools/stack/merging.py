@@ -42,11 +42,14 @@ class Conflict:
             such file is absent. Empty for a conflict about a directory, which git writes no stage
             for.
         messages: What git said about the path, one sentence each.
+        kinds: The kind of each message, such as ``CONFLICT (rename/delete)``, with the paths that
+            it is about.
     """
 
     path: str
     stages: dict[int, Entry] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
+    kinds: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     @property
     def is_content(self) -> bool:
@@ -139,5 +142,7 @@ def parse_merge(output: bytes) -> Merge | None:
         if kind.startswith("CONFLICT"):
             # A conflict about a directory's name comes as a message alone.
             for path in [path for path in paths if path in conflicts] or paths[:1]:
-                conflicts.setdefault(path, Conflict(path)).messages.append(text)
+                conflict = conflicts.setdefault(path, Conflict(path))
+                conflict.messages.append(text)
+                conflict.kinds.append((kind, tuple(paths)))
     return Merge(Sha(records[0].decode()), tuple(conflicts[path] for path in sorted(conflicts)))

@@ -209,6 +209,12 @@ class World:
 
 
 @pytest.fixture
+def make_world(tmp_path: Path):
+    """Makes a project folder whose fork is not there yet."""
+    return lambda: World(tmp_path)
+
+
+@pytest.fixture
 def world(tmp_path: Path) -> World:
     """A fork on its first main, with all branches built and its HEAD on no branch of the series."""
     made = World(tmp_path)

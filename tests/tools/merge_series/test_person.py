@@ -22,7 +22,7 @@ def test_a_stop_says_what_waits_where_and_moves_nothing(stopped):
     said = stopped.said[stopped.said.index("by-hand: merging #1 needs a person for:") :]
     assert said.splitlines() == [
         "by-hand: merging #1 needs a person for:",
-        f"  {NOTES}: CONFLICT (content): Merge conflict in {NOTES}",
+        f"  {NOTES}: the branch and #1 both changed the same lines",
         f"The merge waits in {stopped.desk}",
         (
             "Settle it there, git add or commit, then run merge_series sync --continue "
@@ -198,7 +198,7 @@ def test_what_the_program_could_settle_is_staged_for_the_person(world):
     desk = world.fork / ".git/merge_series/worktree"
     assert (
         f"offsets: merging #1 needs a person for:\n"
-        f"  {NOTES}: CONFLICT (content): Merge conflict in {NOTES}\n"
+        f"  {NOTES}: the branch and #1 both changed the same lines\n"
         "Settled already:\n"
         f"  {names}: the edits of #2 applied to main's text\n"
         f"The merge waits in {desk}\n"

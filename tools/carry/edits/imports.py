@@ -113,10 +113,10 @@ def add_imports(source: Source, wanted: Sequence[WantedImport]) -> list[Change]:
             names = fresh.setdefault((item.module, bool(item.names)), {})
         names |= dict.fromkeys(item.names)
     for statement, names in extended.values():
-        changes += _extend(source, statement, sorted(names, key=_sort_key))
+        changes += _extend(source, statement, sorted(names, key=sort_key))
     places: dict[int, list[NewImport]] = {}
     for (module, _), names in fresh.items():
-        new = _new_statement(source, module, sorted(names, key=_sort_key))
+        new = _new_statement(source, module, sorted(names, key=sort_key))
         places.setdefault(new.at, []).append(new)
     changes += [_joined(news) for news in places.values()]
     return changes
@@ -175,7 +175,7 @@ def _bound(statements: Iterator[ast.stmt]) -> dict[str, set[tuple[str, str]]]:
     return bound
 
 
-def _sort_key(name: str) -> tuple[int, list[tuple[int, int, str]], str]:
+def sort_key(name: str) -> tuple[int, list[tuple[int, int, str]], str]:
     """Isort's order of names: constants, classes, the rest; numbers by value, case last."""
     kind = 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2
     return kind, _natural(name), name
@@ -206,7 +206,7 @@ def _sorted_in(present: Sequence[str], missing: Sequence[str]) -> list[str]:
     names = list(present)
     for name in missing:
         index = next(
-            (i for i, other in enumerate(names) if _sort_key(other) > _sort_key(name)), len(names)
+            (i for i, other in enumerate(names) if sort_key(other) > sort_key(name)), len(names)
         )
         names.insert(index, name)
     return names
@@ -230,9 +230,7 @@ def _extend_locally(
     texts = [source.text[element.start : element.end] for element in present]
     changes = []
     for name in missing:
-        index = next(
-            (i for i, other in enumerate(texts) if _sort_key(other) > _sort_key(name)), None
-        )
+        index = next((i for i, other in enumerate(texts) if sort_key(other) > sort_key(name)), None)
         indent = source.indentation(lines[0])
         if index is not None:
             offset = source.line_start(lines[index])
@@ -249,10 +247,11 @@ def _section(statement: Import) -> Section:
     if isinstance(statement, ast.ImportFrom) and statement.level:
         return Section.LOCAL
     module = statement.module if isinstance(statement, ast.ImportFrom) else statement.names[0].name
-    return _section_of(module or "")
+    return section_of(module or "")
 
 
-def _section_of(module: str) -> Section:
+def section_of(module: str) -> Section:
+    """The section that isort puts a module in; leading dots make it relative."""
     if module.startswith("."):
         return Section.LOCAL
     top = module.partition(".")[0]
@@ -272,7 +271,7 @@ def _place(statement: Import) -> Place:
 
 def _new_statement(source: Source, module: str, names: Sequence[str]) -> NewImport:
     line = lay_out_import(module, names, "", source.indent_unit) if names else f"import {module}"
-    place = (_section_of(module), bool(names), module.lower())
+    place = (section_of(module), bool(names), module.lower())
     runs = list(_runs(source))
     if not runs:
         return _first_import(source, line, place)

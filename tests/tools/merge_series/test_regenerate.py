@@ -1,0 +1,238 @@
+"""Files that a command of the user's makes: a real lock file, and all that may go wrong."""
+
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+
+import pytest
+
+SETTING = "merge-series.regenerate.{}"
+LOCK = "uv.lock"
+
+PROJECT = """\
+[project]
+name = "demo"
+version = "1"
+requires-python = ">=3.12"
+dependencies = [
+{}]
+
+[tool.uv.sources]
+{}"""
+UV_LOCK = [sys.executable, "-m", "uv", "lock", "--offline", "--quiet", "--python", sys.executable]
+
+
+def project(names):
+    """A pyproject.toml that depends on packages of this repository, a line each."""
+    depends = "".join(f'    "{name}",\n' for name in names)
+    return PROJECT.format(
+        depends, "".join(f'{name} = {{ path = "parts/{name}" }}\n' for name in names)
+    )
+
+
+def part(name):
+    return {
+        f"parts/{name}/pyproject.toml": f'[project]\nname = "{name}"\nversion = "1"\n',
+    }
+
+
+def uv_lock(files, folder):
+    """The lock file that uv makes of a project."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    subprocess.run(UV_LOCK, cwd=folder, check=True)
+    return (folder / LOCK).read_text()
+
+
+def configure(world, path, command, timeout=None):
+    world.git("config", SETTING.format(f"{path}.command"), command)
+    if timeout is not None:
+        world.git("config", SETTING.format(f"{path}.timeout"), timeout)
+
+
+def python(code):
+    """A command line that runs Python code."""
+    return shlex.join([sys.executable, "-c", code])
+
+
+def test_a_lock_file_that_conflicts_is_made_again(world, tmp_path):
+    # Apart in the project file, side by side in the lock file, which is sorted.
+    names = {"base": "bcx", "main": "mbcx", "by-hand": "bcxn", "merged": "mbcxn"}
+    parts = {path: text for name in names["merged"] for path, text in part(name).items()}
+    files = {}
+    for side, depends in names.items():
+        sources = {"pyproject.toml": project(depends)}
+        files[side] = sources | {LOCK: uv_lock(sources | parts, tmp_path / side)}
+    world.commit("main", files["base"] | parts, "Start a project")
+    assert world.run("sync").code == 0
+    world.commit("by-hand", files["by-hand"], "Need n")
+    world.commit("main", files["main"], "Need m")
+    world.git("switch", "--quiet", "--detach", "by-hand")
+    said = world.git("merge", "main", check=False)
+    assert [line for line in said.splitlines() if line.startswith("CONFLICT")] == [
+        f"CONFLICT (content): Merge conflict in {LOCK}"
+    ]
+    world.git("merge", "--abort")
+    world.git("switch", "--quiet", "main")
+    configure(world, LOCK, shlex.join(UV_LOCK))
+    done = world.run("sync")
+    assert done.code == 0, done.err
+    merged = {path: world.show("by-hand", path) for path in files["merged"]}
+    assert merged == files["merged"]
+    locked = {package["name"] for package in tomllib.loads(merged[LOCK])["package"]}
+    assert locked == {"demo", *"bcmnx"}
+    assert f"- {LOCK}: made again by `{shlex.join(UV_LOCK)}`\n" in world.message("by-hand")
+
+
+FILL = python("import os; open('made.txt', 'w').write(' '.join(sorted(os.listdir('in'))))")
+MADE = "made.txt"
+
+
+@pytest.fixture
+def made(world):
+    """A fork in which ``made.txt`` lists the folder ``in``."""
+    world.commit("main", {MADE: "a", "in/a": "a\n"}, "List a folder")
+    assert world.run("sync").code == 0
+    configure(world, MADE, FILL)
+    return world
+
+
+def show(world, branch):
+    return world.git("show", f"{branch}:{MADE}")
+
+
+def test_a_file_that_merged_cleanly_is_made_again(made):
+    made.commit("by-hand", {"in/b": "b\n"}, "Add b, and forget the list")
+    made.commit("main", {"in/c": "c\n", MADE: "a c"}, "Add c")
+    before = made.contents()
+    dry = made.run("sync", "--dry-run")
+    assert made.contents() == before
+    done = made.run("sync")
+    assert done.code == 0, done.err
+    assert dry.err == done.err
+    assert show(made, "by-hand") == "a b c"
+    assert f"Merged cleanly, but made again:\n- {MADE}: made again by `" in made.message("by-hand")
+    assert "made again" not in made.message("ratchet")
+    assert made.run("sync").err.startswith("Every branch is up to date")
+
+
+def test_it_starts_from_the_branch_and_only_that_file_is_taken(made):
+    configure(
+        made,
+        MADE,
+        python("open('more', 'w').write('x'); text = open('made.txt').read(); "
+               "open('in/a', 'w'); open('made.txt', 'w').write(text + '!')"),
+    )  # fmt: skip
+    made.commit("by-hand", {MADE: "branch"}, "Write by hand")
+    made.commit("main", {MADE: "main"}, "Write on main")
+    done = made.run("sync")
+    assert done.code == 0, done.err
+    assert show(made, "by-hand") == "branch!"
+    assert made.git("diff", "--name-only", "main", "by-hand", "--", "more", "in") == ""
+
+
+def test_a_file_that_one_side_removed_stays_away(made):
+    made.commit("by-hand", {MADE: None}, "Do without the list")
+    made.commit("main", {"README": "new\n"}, "Add a readme")
+    assert made.run("sync").code == 0
+    assert made.git("ls-tree", "--name-only", "by-hand", MADE) == ""
+
+
+def test_a_file_that_one_side_removed_and_one_changed_is_for_a_person(made):
+    made.commit("by-hand", {MADE: None}, "Do without the list")
+    made.commit("main", {"in/c": "c\n", MADE: "a c"}, "Add c")
+    done = made.run("sync")
+    assert done.code == 3
+    assert f"  {MADE}: #1 changed it, the branch deleted it\n" in done.err
+
+
+def test_what_a_person_committed_gets_its_files_made_again_on_top(made):
+    notes = "megatron/core/notes.txt"
+    made.commit("main", {notes: "one\n2\nthree\n", "in/c": "c\n", MADE: "a c"}, "Change both")
+    assert made.run("sync").code == 3
+    desk = made.fork / ".git/merge_series/worktree"
+    made.write({notes: "one\nTWO\nthree\n", MADE: "stale"}, desk)
+    made.git("commit", "--quiet", "--all", "--no-edit", where=desk)
+    done = made.run("sync", "--continue")
+    assert done.code == 0, done.err
+    assert show(made, "by-hand") == "a c"
+    assert made.message("by-hand").startswith(
+        f"Make generated files again\n\nNo file conflicted.\n\nMerged cleanly, but made again:\n"
+        f"- {MADE}: made again by `"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("print('no'); print('way'); raise SystemExit(3)", "failed with status 3:\n  no\n  way\n"),
+        ("raise SystemExit(3)", "failed with status 3 and said nothing\n"),
+        ("import os; os.remove('made.txt')", "left no file there\n"),
+    ],
+)
+def test_a_command_that_fails_is_shown_and_changes_nothing(made, code, told):
+    configure(made, MADE, python(code))
+    made.commit("main", {"README": "new\n"}, "Add a readme")
+    before = made.heads()
+    done = made.run("sync")
+    assert done.code == 1
+    assert done.err.replace("\n", " ").startswith("error: made.txt: `")
+    assert done.err.endswith(told)
+    assert made.heads() == before
+
+
+def test_a_command_that_takes_too_long_is_ended_with_all_it_started(made, tmp_path):
+    proof = tmp_path / "proof"
+    inner = f"import time; time.sleep(4); open({str(proof)!r}, 'w')"
+    code = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {inner!r}]); "
+    configure(made, MADE, python(code + "print('begun', flush=True); time.sleep(60)"), "1.5")
+    made.commit("main", {"README": "new\n"}, "Add a readme")
+    done = made.run("sync")
+    assert done.code == 1
+    assert done.err.endswith("did not end within 1.5 seconds (see its timeout setting):\n  begun\n")
+    time.sleep(4)
+    assert not proof.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("made.txt.command", "", "git config {}.command: no command is given"),
+        ("made.txt.command", "a 'b", "git config {}.command: No closing quotation in \"a 'b\""),
+        ("made.txt.timeout", "x", "git config {}.timeout: 'x' is no number of seconds above 0"),
+        ("made.txt.timeout", "0", "git config {}.timeout: '0' is no number of seconds above 0"),
+        ("made.txt.shell", "x", "git config {}.shell: only command and timeout are settings here"),
+    ],
+)  # fmt: skip
+def test_a_setting_without_a_meaning_is_refused(made, name, value, told):
+    made.git("config", SETTING.format(name), value)
+    made.commit("main", {"README": "new\n"}, "Add a readme")
+    done = made.run("sync")
+    assert (done.code, done.err) == (1, f"error: {told.format(SETTING.format(MADE))}\n")
+
+
+def test_the_allowlist_takes_no_command(made):
+    configure(made, made.allowlist, "true")
+    made.commit("main", {"README": "new\n"}, "Add a readme")
+    done = made.run("sync")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: {made.allowlist}: the program makes this file itself; drop the setting (git "
+            f"config --remove-section merge-series.regenerate.{made.allowlist})\n"
+        ),
+    )
+
+
+def test_no_shell_runs_and_no_file_of_the_tree_names_a_command(made):
+    proof = made.root / "proof"
+    text = f'[merge-series "regenerate.README"]\n\tcommand = touch {proof}\n'
+    configure(made, MADE, f"true ; touch {proof}")
+    files = {".gitconfig": text, "README": "new\n", ".git-config": text, "SERIES.md": text}
+    made.commit("main", files, "Name commands")
+    done = made.run("sync")
+    assert done.code == 0, done.err
+    assert not proof.exists()

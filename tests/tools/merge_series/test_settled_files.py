@@ -1,0 +1,176 @@
+"""Files that the program settles by itself: imports, edited files, and what it leaves alone."""
+
+import pytest
+
+from carry.carried import Carrier
+from carry.generated import ReadScanner
+from merge_series.merger import Merger, Planned
+from stack.errors import Refusal
+from stack.repository import Repository
+
+SIZES = "megatron/core/more.py"
+NAMES = "megatron/core/names.py"
+MORE = "import os\nfrom x import a\n\n\ndef f():\n    return a, os\n"
+
+
+def words(text):
+    """A text without its line breaks, which fall anywhere in a long line."""
+    return " ".join(text.split())
+
+
+def test_import_statements_are_merged_and_the_message_says_so(world):
+    world.commit("main", {SIZES: MORE}, "Add a module")
+    assert world.run("sync").code == 0
+    world.commit("by-hand", {SIZES: MORE.replace("import a", "import a, b")}, "Import b")
+    world.commit("main", {SIZES: MORE.replace("import a", "import a, c")}, "Import c")
+    done = world.run("sync")
+    assert done.code == 0, done.err
+    assert world.show("by-hand", SIZES) == MORE.replace("import a", "import a, b, c")
+    assert f"- {SIZES}: its import statements merged by name\n" in world.message("by-hand")
+
+
+def test_a_person_sees_only_the_code_and_the_message_says_both(world):
+    world.commit("main", {SIZES: MORE}, "Add a module")
+    assert world.run("sync").code == 0
+    world.commit(
+        "by-hand",
+        {SIZES: MORE.replace("import a", "import a, b").replace("return a", "return b")},
+        "Return b",
+    )
+    world.commit(
+        "main",
+        {SIZES: MORE.replace("import a", "import a, c").replace("return a", "return c")},
+        "Return c",
+    )
+    done = world.run("sync")
+    assert done.code == 3
+    desk = world.fork / ".git/merge_series/worktree"
+    assert (
+        f"{SIZES}: the branch and #1 both changed the same lines; its import statements merged by "
+        f"name, and 1 place left Settled already: {SIZES}: its import statements merged by name "
+    ) in words(done.err)
+    ours, theirs = (world.git("rev-parse", name, where=desk) for name in ("HEAD", "MERGE_HEAD"))
+    assert (desk / SIZES).read_text() == (
+        "import os\nfrom x import a, b, c\n\n\ndef f():\n"
+        f"<<<<<<< {ours}\n    return b, os\n=======\n    return c, os\n>>>>>>> {theirs}\n"
+    )
+    stages = world.git("ls-files", "--unmerged", where=desk).splitlines()
+    assert [line.split()[2:] for line in stages] == [["1", SIZES], ["2", SIZES], ["3", SIZES]]
+    (desk / SIZES).write_text(MORE.replace("import a", "import b, c").replace("a, os", "b, c, os"))
+    world.git("add", SIZES, where=desk)
+    assert world.run("sync", "--continue").code == 0
+    assert f"- {SIZES}: its import statements merged by name, the rest by a person\n" in (
+        world.message("by-hand")
+    )
+
+
+EDIT_ONE = """\
+edits:
+- pr: 1
+  commit: 1
+  in: offset
+  at-start: true
+  insert: count = int(count)
+"""
+
+
+def with_edits_of_two(world):
+    """Let #1 edit the file as well that #2 edits, and build the branches again."""
+    edits = world.root / "megatron/core/names.edits.yml"
+    edits.write_text(edits.read_text().replace("edits:\n", EDIT_ONE))
+    for branch in ("offsets", "by-hand", "ratchet"):
+        world.git("branch", "--quiet", "-D", branch)
+    built = world.run("build", "--repo", str(world.fork), tool="carry")
+    assert built.code == 0, built.err
+    world.git("branch", "by-hand", "ratchet")
+
+
+def test_edits_of_a_dependency_and_of_the_branch_are_applied_together(world):
+    with_edits_of_two(world)
+    assert "count = int(count)" in world.show("offsets", NAMES)
+    text = world.names.replace("return count", "return -count").replace(
+        "return offset(count)", "return str(offset(count))"
+    )
+    world.commit("main", {NAMES: text}, "Change both functions")
+    done = world.run("sync")
+    assert done.code == 0, done.err
+    assert world.show("offsets", NAMES) == text.replace(
+        "parallel_state\n\n", "parallel_state\nfrom megatron.core.sizes import own_size\n\n", 1
+    ).replace("offset(count))", "offset(count, size=own_size()))").replace(
+        "=None):\n", "=None):\n    count = int(count)\n"
+    )
+    assert f"- {NAMES}: the edits of #1 applied to main's text\n" in world.message("ratchet")
+    assert f"- {NAMES}: the edits of #1, #2 applied to main's text\n" in world.message("offsets")
+
+
+def test_edits_of_which_main_has_some_already_are_applied_for_the_rest(world):
+    with_edits_of_two(world)
+    # What #1 does landed, and the lines around it changed on main.
+    text = world.names.replace("=None):\n", "=None):\n    count = int(count)\n").replace(
+        "return offset(count)", "return str(offset(count))"
+    )
+    world.commit("main", {NAMES: text}, "Take a part")
+    done = world.run("sync")
+    assert done.code == 0, done.err
+    assert world.show("ratchet", NAMES) == text
+    assert world.show("offsets", NAMES) == text.replace(
+        "parallel_state\n\n", "parallel_state\nfrom megatron.core.sizes import own_size\n\n", 1
+    ).replace("offset(count))", "offset(count, size=own_size()))")
+
+
+def test_a_commit_by_hand_on_the_edits_goes_to_a_person(world):
+    text = world.show("offsets", NAMES)
+    world.commit("offsets", {NAMES: text.replace("size=own", "size=1 + own")}, "Add one")
+    changed = world.names.replace("return offset(count)", "return str(offset(count))")
+    world.commit("main", {NAMES: changed}, "Label with text")
+    done = world.run("sync")
+    assert done.code == 3
+    assert (
+        f"{NAMES}: the branch and #1 both changed the same lines; the branch holds more in this "
+        "file than its edits applied to main The merge waits"
+    ) in words(done.err)
+
+
+def test_a_list_that_one_side_removed_stays_away(world):
+    world.commit("by-hand", {world.allowlist: None}, "Do without the list")
+    world.commit("main", {"README": "new\n"}, "Add a readme")
+    done = world.run("sync")
+    assert done.code == 0, done.err
+    assert world.git("ls-tree", "-r", "--name-only", "by-hand", world.allowlist) == ""
+    assert world.message("by-hand") == (
+        "Merge the list of reads from #1\n\nNo file conflicted.\n\n"
+        "Signed-off-by: Ada Test <ada@example.org>"
+    )
+
+
+def test_a_list_that_one_side_removed_and_one_changed_is_for_a_person(world):
+    world.commit("by-hand", {world.allowlist: None}, "Do without the list")
+    more = world.names.replace("_size())", "_size(), parallel_state.get_group())")
+    world.commit("main", {NAMES: more}, "Read the group as well")
+    done = world.run("sync")
+    assert done.code == 3
+    assert f"  {world.allowlist}: #1 changed it, the branch deleted it\n" in done.err
+
+
+class Careless(Merger):
+    """A merger with a fault: it changes a file that it does not name."""
+
+    def _make_again(self, planned, tree):
+        tree, change, stale = super()._make_again(planned, tree)
+        return self._repository.change_files(tree, {"README": b"evil\n"}), change, stale
+
+
+def test_a_tree_that_differs_in_files_nobody_named_is_refused(world):
+    world.commit("main", {"README": "new\n"}, "Add a readme")
+    carrier = Carrier.open(world.root / "SERIES.md")
+    with Repository.open(world.fork) as repository:
+        main, head = repository.resolve("main"), repository.resolve("ratchet")
+        planned = Planned(next(iter(carrier.series)), None, head, main)
+        scanner = ReadScanner(repository)
+        assert Merger(repository, carrier, scanner, main).merge(planned).settled == ()
+        with pytest.raises(Refusal) as caught:
+            Careless(repository, carrier, scanner, main).merge(planned)
+    assert str(caught.value) == (
+        "README: the merged tree has other bytes than git's merge, and nothing says why; this is "
+        "a fault of merge_series, and nothing was changed"
+    )

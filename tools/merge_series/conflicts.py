@@ -1,0 +1,111 @@
+"""What each side did to a path in conflict, in one sentence, from git's stages and kinds."""
+
+from collections.abc import Sequence
+
+from stack.merging import BASE, OURS, THEIRS, Conflict
+from stack.repository import Entry
+
+_SYMLINK, _SUBMODULE = "120000", "160000"
+_TYPES = {_SYMLINK: "a symbolic link", _SUBMODULE: "a submodule"}
+
+
+def groups(conflicts: Sequence[Conflict]) -> dict[str, tuple[Conflict, ...]]:
+    """Conflicts by path, each with those that git names together with it, such as a rename's ends.
+
+    The path's own conflict comes first.
+    """
+    by_path = {conflict.path: conflict for conflict in conflicts}
+    found = {}
+    for conflict in conflicts:
+        group, pending = {conflict.path: conflict}, [conflict]
+        while pending:
+            for _, paths in pending.pop().kinds:
+                for path in paths:
+                    if path in by_path and path not in group:
+                        group[path] = by_path[path]
+                        pending.append(by_path[path])
+        found[conflict.path] = tuple(group.values())
+    return found
+
+
+def describe(group: Sequence[Conflict], source: str) -> str:
+    """What the branch and what is merged did to a path, as one sentence.
+
+    Args:
+        group: The conflict, followed by those that belong to it.
+        source: What is merged: ``main`` or a PR's name.
+    """
+    conflict = group[0]
+    names = {OURS: "the branch", THEIRS: source}
+    for kind, paths in conflict.kinds:
+        about = kind.removeprefix("CONFLICT").strip(" ()")
+        told = _told(about, paths, group, names)
+        if told:
+            return told
+    return _by_stages(conflict, names)
+
+
+def _told(
+    kind: str, paths: Sequence[str], group: Sequence[Conflict], names: dict[int, str]
+) -> str | None:
+    """The sentence for a kind of conflict that is about more than one path's content."""
+    one, other = _holder(group[0], names)
+    told: str | None
+    match kind, paths:
+        case "rename/rename", (old, ours, theirs):
+            told = f"{names[OURS]} renamed {old} to {ours}, {names[THEIRS]} renamed it to {theirs}"
+        case "rename/delete", (new, old):
+            told = f"{one} renamed {old} to {new}, {other} deleted it"
+        case "directory rename suggested", (new, old):
+            told = f"{one} put {old} into a directory that {other} renamed; it may belong at {new}"
+        case "directory rename unclear split", (old,):
+            told = f"one side put files into {old}, which the other split into several directories"
+        case "file/directory", (_, old):
+            told = f"{one} has a file at {old}, {other} a directory"
+        case "distinct modes", (path, *_):
+            entries = {stage: e for c in group for stage, e in c.stages.items() if stage != BASE}
+            what = [f"{names[stage]} has {_type(e)}" for stage, e in sorted(entries.items())]
+            told = f"{', '.join(what)} at {path}"
+        case "binary", _:
+            told = f"{names[OURS]} and {names[THEIRS]} both changed this binary file"
+        case _:
+            told = None
+    return told
+
+
+def _by_stages(conflict: Conflict, names: dict[int, str]) -> str:
+    stages = conflict.stages
+    ours, theirs = stages.get(OURS), stages.get(THEIRS)
+    if ours and theirs:
+        return _both(ours, theirs, stages.get(BASE), f"{names[OURS]} and {names[THEIRS]} both")
+    one, other = _holder(conflict, names)
+    if BASE in stages and (ours or theirs):
+        return f"{one} changed it, {other} deleted it"
+    return conflict.messages[0] if conflict.messages else f"only {one} has it"
+
+
+def _both(ours: Entry, theirs: Entry, base: Entry | None, both: str) -> str:
+    if ours.mode == theirs.mode == _SUBMODULE:
+        return f"{both} moved the submodule, to {ours.oid[:12]} and to {theirs.oid[:12]}"
+    if ours.mode == theirs.mode == _SYMLINK:
+        return f"{both} made it a symbolic link, to different targets"
+    differing = [] if ours.oid == theirs.oid else ["content"]
+    differing += [] if ours.mode == theirs.mode else [f"modes ({ours.mode}, {theirs.mode})"]
+    if base is None:
+        return f"{both} put a file here, with different {' and '.join(differing)}"
+    if ours.mode == theirs.mode:
+        return f"{both} changed the same lines"
+    return f"{both} changed it, and have different {' and '.join(differing)}"
+
+
+def _holder(conflict: Conflict, names: dict[int, str]) -> tuple[str, str]:
+    """The side that has the path, and the one that has not."""
+    if OURS in conflict.stages and THEIRS not in conflict.stages:
+        return names[OURS], names[THEIRS]
+    if THEIRS in conflict.stages and OURS not in conflict.stages:
+        return names[THEIRS], names[OURS]
+    return "one side", "the other"
+
+
+def _type(entry: Entry) -> str:
+    return _TYPES.get(entry.mode, "a file")

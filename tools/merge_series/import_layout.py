@@ -1,0 +1,276 @@
+"""Import statements that both sides changed, in order and as text again.
+
+Nothing here depends on which of the two sides comes first.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from carry.edits.imports import section_of, sort_key
+from carry.edits.layout import lay_out_import, names_of
+from merge_series.import_statements import Imported, NotSettled, Statement
+from merge_series.text_merge import merge_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What makes two statements the same: the module; for ``import a as b`` the alias too."""
+
+    module: str
+    is_from: bool
+    alias: str
+
+    @property
+    def place(self) -> tuple[int, bool, str, str, str]:
+        """Where isort's black profile puts the statement."""
+        folded = self.module.lower()
+        return section_of(self.module), self.is_from, folded, self.module, self.alias
+
+
+@dataclass(slots=True)
+class Item:
+    """What one text says about a key.
+
+    Attributes:
+        lead: Blank lines and comments above the statement.
+        names: The names it imports, as written.
+        texts: The lines of the statements that say it.
+        is_whole: Whether that is one statement, and says nothing else.
+    """
+
+    lead: tuple[bytes, ...]
+    names: list[str]
+    texts: list[bytes]
+    is_whole: bool
+
+    @property
+    def text(self) -> bytes | None:
+        """The statement's lines, where it is one statement."""
+        return self.texts[0] if self.is_whole else None
+
+
+@dataclass(slots=True)
+class Side:
+    """A run of import statements in one text.
+
+    Attributes:
+        items: Its statements in their order.
+        tail: Blank lines and comments below the last.
+    """
+
+    items: dict[Key, Item] = field(default_factory=dict)
+    tail: tuple[bytes, ...] = ()
+
+
+def key_of(name: Imported) -> Key:
+    """The statement that a name belongs to."""
+    return Key(name.module, bool(name.name), "" if name.name else name.alias)
+
+
+def side_of(lines: Iterable[bytes], statement_of: Callable[[bytes], Statement | None]) -> Side:
+    """Read a run of folded statements, blank lines and comments."""
+    side = Side()
+    lead: list[bytes] = []
+    for line in lines:
+        statement = statement_of(line)
+        if statement is None:
+            lead.append(line)
+            continue
+        keys = {key_of(name) for name in statement.names}
+        for name in statement.names:
+            key = key_of(name)
+            if key in side.items:
+                # A second statement of one module, or a further name of this one.
+                item = side.items[key]
+                if item.texts[-1] is not statement.text:
+                    item.lead, item.is_whole = (*item.lead, *lead), False
+                    item.texts.append(statement.text)
+            else:
+                item = Item(tuple(lead), [], [statement.text], is_whole=len(keys) == 1)
+                side.items[key] = item
+            item.names.append(name.written)
+            lead = []
+    side.tail = tuple(lead)
+    return side
+
+
+def merge_order[T](
+    base: Sequence[T],
+    ours: Sequence[T],
+    theirs: Sequence[T],
+    wanted: Iterable[T],
+    place: Callable[[T], Any],
+) -> list[T]:
+    """The wanted things in the order of the texts, what only one side has beside its neighbours.
+
+    Raises:
+        NotSettled: Both sides changed the order of what both kept.
+    """
+    left = set(wanted)
+    sides = [[one for one in side if one in left] for side in (ours, theirs)]
+    shared = set(sides[0]) & set(sides[1])
+    first, second = ([one for one in side if one in shared] for side in sides)
+    spine = first
+    if first != second:
+        before = [one for one in base if one in shared]
+        known = set(before)
+        kept = [[one for one in side if one in known] == before for side in (first, second)]
+        if not any(kept):
+            raise NotSettled("both sides put its imports into another order")
+        choice = {(True, False): second, (False, True): first}
+        spine = choice.get((kept[0], kept[1])) or min(
+            first, second, key=lambda side: [place(one) for one in side]
+        )
+    groups = [_groups(side, shared) for side in sides]
+    ordered: list[T] = []
+    for anchor in (None, *spine):
+        ordered += [] if anchor is None else [anchor]
+        mine, yours = (group.get(anchor, []) for group in groups)
+        ordered += sorted([*mine, *yours], key=place) if mine and yours else [*mine, *yours]
+    for one in sorted(left - set(ordered), key=place):
+        index = next((i for i, o in enumerate(ordered) if place(one) < place(o)), len(ordered))
+        ordered.insert(index, one)
+    return ordered
+
+
+def lay_out(
+    base: Side, ours: Side, theirs: Side, wanted: dict[Key, list[str]], newline: bytes
+) -> bytes:
+    """The text of a run of statements that imports exactly the wanted names.
+
+    Args:
+        base: The run before.
+        ours: The run on the first side.
+        theirs: The run on the second side.
+        wanted: The names wanted of each statement, as written.
+        newline: The line end of new lines.
+
+    Raises:
+        NotSettled: Comments or the order of statements changed on both sides.
+    """
+    order = merge_order(
+        list(base.items), list(ours.items), list(theirs.items), wanted, lambda key: key.place
+    )
+    out: list[bytes] = []
+    previous: Key | None = None
+    for key in order:
+        items = [side.items.get(key) for side in (base, ours, theirs)]
+        lead = _lead(*items, mixed=_is_between(previous, key, ours, theirs))
+        if previous is None or section_of(previous.module) == section_of(key.module):
+            out += lead
+        else:
+            # A section of its own, which both sides may have set off by a blank line.
+            out += lead or ([newline] if _is_between(previous, key, ours, theirs) else [])
+        out.append(_statement(key, items, wanted[key], newline))
+        previous = key
+    return b"".join([*out, *_three_way(base.tail, ours.tail, theirs.tail)])
+
+
+def _groups[T](side: Sequence[T], shared: set[T]) -> dict[T | None, list[T]]:
+    """What one side alone has, by the shared thing that it stands behind."""
+    groups: dict[T | None, list[T]] = {}
+    anchor: T | None = None
+    for one in side:
+        if one in shared:
+            anchor = one
+        else:
+            groups.setdefault(anchor, []).append(one)
+    return groups
+
+
+def _is_between(previous: Key | None, key: Key, ours: Side, theirs: Side) -> bool:
+    """Whether two statements come from different sides, so that no text has both."""
+    return previous is not None and not any(
+        previous in side.items and key in side.items for side in (ours, theirs)
+    )
+
+
+def _lead(
+    base: Item | None, ours: Item | None, theirs: Item | None, *, mixed: bool
+) -> tuple[bytes, ...]:
+    found = [side.lead for side in (ours, theirs) if side is not None]
+    if len(found) == 1:
+        lead = found[0]
+    elif not found:
+        lead = base.lead if base else ()
+    else:
+        lead = _three_way(base.lead if base else None, *found)
+    # Blank lines that set a statement off from what its own side has above it.
+    return tuple(line for line in lead if line.strip()) if mixed else lead
+
+
+def _three_way(
+    base: tuple[bytes, ...] | None, ours: tuple[bytes, ...], theirs: tuple[bytes, ...]
+) -> tuple[bytes, ...]:
+    if ours in (base, theirs):
+        return theirs
+    if theirs == base:
+        return ours
+    if any(line.strip() for line in (*ours, *theirs)):
+        raise NotSettled("both sides changed the comments between its imports")
+    return max(ours, theirs)
+
+
+def _statement(key: Key, items: Sequence[Item | None], names: list[str], newline: bytes) -> bytes:
+    wanted = set(names)
+    for text in (_one_sided(items), _merged_text(items)):
+        if text is not None and set(_names_in(text)) == wanted:
+            return text
+    known = [item for item in items if item is not None]
+    texts = [text for item in known for text in item.texts]
+    if any(b"#" in text for text in texts):
+        raise NotSettled("a statement that both sides changed holds a comment")
+    fitting = {item.text for item in items[1:] if item and item.text and set(item.names) == wanted}
+    if len(fitting) == 1:
+        return fitting.pop() or b""
+    indent = _indent(texts)
+    if not key.is_from:
+        alias = f" as {key.alias}" if key.alias else ""
+        return f"{indent}import {key.module}{alias}".encode() + newline
+    before, mine, yours = (item.names if item else [] for item in items)
+    ordered = merge_order(before, mine, yours, names, sort_key)
+    laid_out = _from_import(key.module, ordered, indent, texts)
+    return laid_out.encode().replace(b"\n", newline) + newline
+
+
+def _one_sided(items: Sequence[Item | None]) -> bytes | None:
+    """The statement as the only side has it that changed it."""
+    base, ours, theirs = (item.text if item else None for item in items)
+    return theirs if ours in (base, theirs) else ours if theirs == base else None
+
+
+def _merged_text(items: Sequence[Item | None]) -> bytes | None:
+    """What git makes of a statement by itself, where its changes do not touch."""
+    texts = [item.text for item in items if item and item.text]
+    pieces = merge_lines(texts[0], texts[1], texts[2]) if len(texts) == len(items) else None
+    if pieces is None:
+        return None
+    lines = [piece for piece in pieces if isinstance(piece, bytes)]
+    return b"".join(lines) if len(lines) == len(pieces) else None
+
+
+def _names_in(text: bytes) -> list[str]:
+    (statement,) = ast.parse(text.strip()).body
+    if isinstance(statement, ast.ImportFrom):
+        return names_of(statement)
+    assert isinstance(statement, ast.Import)  # noqa: S101 - nothing else was folded
+    return [a.name + (f" as {a.asname}" if a.asname else "") for a in statement.names]
+
+
+def _from_import(module: str, names: list[str], indent: str, texts: list[bytes]) -> str:
+    inner = [match[1] for text in texts if (match := re.search(rb"\n([ \t]+)[^\s)]", text))]
+    unit = inner[0].decode().removeprefix(indent) if inner else "\t" if "\t" in indent else "    "
+    if texts and all(re.search(rb"\(\s*\n", text) for text in texts):
+        lines = "".join(f"{indent}{unit}{name},\n" for name in names)
+        return f"{indent}from {module} import (\n{lines}{indent})"
+    return indent + lay_out_import(module, names, indent, unit)
+
+
+def _indent(texts: list[bytes]) -> str:
+    found = {text[: len(text) - len(text.lstrip(b" \t"))] for text in texts}
+    if len(found) > 1:
+        raise NotSettled("both sides indented a statement anew")
+    return found.pop().decode() if found else ""

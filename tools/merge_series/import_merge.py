@@ -1,0 +1,330 @@
+"""Conflicts in import statements, settled by what each side imports in the whole file.
+
+The names of a file are a set, keyed by scope, module, name and alias. What is wanted of them is
+(ours and theirs) + (ours - base) + (theirs - base), and then whatever the merged file still loads
+and nothing binds. git merges the texts, in which each statement is folded to one line, so that a
+conflict holds whole statements; those are written again, and every other byte is git's.
+
+Whatever is not certain is refused: a wrong silent merge is the worst thing this program can do.
+"""
+
+import ast
+import codecs
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from merge_series.bound_names import assigned, loads, unbound
+from merge_series.import_layout import Key, key_of, lay_out, side_of
+from merge_series.import_statements import (
+    Folding,
+    Imported,
+    NoImports,
+    NotSettled,
+    Parsed,
+    Scope,
+    Statement,
+    namespace,
+    parse,
+    parse_tree,
+)
+from merge_series.text_merge import Hunk, Piece, merge_lines
+
+
+@dataclass(frozen=True, slots=True)
+class MergedImports:
+    """A text whose import statements are merged.
+
+    Attributes:
+        pieces: The text, with the conflicts that hold no import statement.
+    """
+
+    pieces: tuple[Piece, ...]
+
+    @property
+    def left(self) -> int:
+        """How many conflicts are left to a person."""
+        return sum(isinstance(piece, Hunk) for piece in self.pieces)
+
+    def text(self, ours: str, theirs: str) -> bytes:
+        """The text, with what is left between conflict markers.
+
+        Args:
+            ours: What the markers call the first side.
+            theirs: What they call the second side.
+        """
+        out: list[bytes] = []
+        for piece in self.pieces:
+            if isinstance(piece, bytes):
+                out.append(piece)
+                continue
+            end = b"\r\n" if any(line.endswith(b"\r\n") for line in piece.ours) else b"\n"
+            out += [b"<" * 7 + b" " + ours.encode() + end, *_ended(piece.ours, end)]
+            out += [b"=" * 7 + end, *_ended(piece.theirs, end)]
+            out.append(b">" * 7 + b" " + theirs.encode() + end)
+        return b"".join(out)
+
+
+def merge_imports(base: bytes, ours: bytes, theirs: bytes) -> MergedImports:
+    """Merge three Python texts that conflict in import statements.
+
+    Args:
+        base: The merge base's text.
+        ours: The first side's.
+        theirs: The second side's; the result does not depend on which is which.
+
+    Raises:
+        NotSettled: No import statement is in conflict, or the rule does not decide.
+    """
+    marks = [text.startswith(codecs.BOM_UTF8) for text in (base, ours, theirs)]
+    first, second, third = (t.removeprefix(codecs.BOM_UTF8) for t in (base, ours, theirs))
+    stages = (parse(first), parse(second), parse(third))
+    if len({(stage.encoding, mark) for stage, mark in zip(stages, marks, strict=True)}) > 1:
+        raise NotSettled("the sides have different encodings")
+    folding = Folding()
+    pieces = merge_lines(*(folding.fold(stage) for stage in stages))
+    if pieces is None:
+        raise NotSettled("git takes it for binary")
+    merged = _Merging(stages, folding, pieces).merge()
+    return MergedImports((codecs.BOM_UTF8, *merged.pieces)) if any(marks) else merged
+
+
+class _Merging:
+    """One merge, from its folded pieces to its text."""
+
+    def __init__(
+        self, stages: tuple[Parsed, Parsed, Parsed], folding: Folding, pieces: Sequence[Piece]
+    ) -> None:
+        self._stages = stages
+        self._folding = folding
+        self._pieces = [part for piece in pieces for part in self._split(piece)]
+        self._hunks = [p for p in self._pieces if isinstance(p, Hunk) and self._is_imports(p)]
+        self._scopes = {self._scope(hunk) for hunk in self._hunks}
+
+    def merge(self) -> MergedImports:
+        if not self._hunks:
+            raise NoImports("no import statement is in conflict")
+        base, ours, theirs = (set(stage.names) for stage in self._stages)
+        wanted = (ours & theirs) | (ours - base) | (theirs - base)
+        self._check_moves()
+        result = self._written(wanted)
+        missing = self._missing(result)
+        if missing:
+            wanted |= self._put_back(missing, (base | ours | theirs) - wanted)
+            result = self._written(wanted)
+            left = self._missing(result)
+            if left:
+                raise NotSettled(f"nothing would bind {', '.join(sorted(left))}")
+        self._check(result, wanted)
+        return result
+
+    def _split(self, piece: Piece) -> list[Piece]:
+        """Part the statements at the ends of a conflict from the code that conflicts with them."""
+        if isinstance(piece, bytes) or self._is_imports(piece):
+            return [piece]
+        sides = (piece.base, piece.ours, piece.theirs)
+        heads = [self._head(side) for side in sides]
+        rests = [side[len(head) :] for side, head in zip(sides, heads, strict=True)]
+        tails = [tuple(reversed(self._head(rest[::-1]))) for rest in rests]
+        cores = [rest[: len(rest) - len(t)] for rest, t in zip(rests, tails, strict=True)]
+        parts: list[Piece] = []
+        for part in (Hunk(*heads), Hunk(*cores), Hunk(*tails)):
+            if part.ours in (part.theirs, part.base):
+                parts += part.theirs
+            elif part.theirs == part.base:
+                parts += part.ours
+            else:
+                parts.append(part)
+        mixed = any(
+            isinstance(part, Hunk)
+            and self._is_imports(part)
+            and len({statement.scope for statement in self._statements(part)}) > 1
+            for part in parts
+        )
+        return [piece] if mixed else parts
+
+    def _head(self, lines: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        """The statements that a run of lines starts with, up to the last one before any code."""
+        end = 0
+        for number, line in enumerate(lines, start=1):
+            if self._folding.statement(line):
+                end = number
+            elif not _is_trivia(line):
+                break
+        return lines[:end]
+
+    def _is_imports(self, hunk: Hunk) -> bool:
+        lines = (*hunk.base, *hunk.ours, *hunk.theirs)
+        found = [self._folding.statement(line) for line in lines]
+        return any(found) and all(
+            statement or _is_trivia(line) for statement, line in zip(found, lines, strict=True)
+        )
+
+    def _statements(self, hunk: Hunk) -> list[Statement]:
+        lines = (*hunk.base, *hunk.ours, *hunk.theirs)
+        return [s for line in lines if (s := self._folding.statement(line)) is not None]
+
+    def _scope(self, hunk: Hunk) -> Scope:
+        statements = self._statements(hunk)
+        scopes = {statement.scope for statement in statements}
+        if len(scopes) > 1:
+            raise NotSettled("statements of different blocks conflict with each other")
+        lines = (*hunk.base, *hunk.ours, *hunk.theirs)
+        if any(b"noqa" in self._folding.unfold(line) for line in lines):
+            raise NotSettled("a conflicting statement has a noqa comment")
+        if not all(self._folding.unfold(line).endswith(b"\n") for line in lines):
+            raise NotSettled("a conflicting statement ends the file without a line end")
+        return scopes.pop()
+
+    def _check_moves(self) -> None:
+        """A name that one side moved to another block may not reach what the other side added."""
+        base, *sides = self._stages
+        for mover, other in (sides, sides[::-1]):
+            gone = set(base.names) - set(mover.names)
+            fresh = {_anywhere(name) for name in set(mover.names) - set(base.names)}
+            moved = {name.bound for name in gone if _anywhere(name) in fresh}
+            if moved:
+                before, after = loads(base.tree), loads(other.tree)
+                used = sorted(name for name in moved if after[name] > before[name])
+                if used:
+                    raise NotSettled(
+                        f"one side moved the import of {', '.join(used)} to another block and the "
+                        "other uses it anew"
+                    )
+
+    def _written(self, wanted: set[Imported]) -> MergedImports:
+        """The text in which the conflicting statements import what is wanted and not there yet."""
+        there = Counter(
+            name
+            for piece in self._pieces
+            if isinstance(piece, bytes) and (statement := self._folding.statement(piece))
+            for name in statement.names
+        )
+        for hunk in self._pieces:
+            if isinstance(hunk, Hunk) and hunk not in self._hunks:
+                held = {statement.scope for statement in self._statements(hunk)}
+                if held & self._scopes:
+                    raise NotSettled("imports conflict among code as well")
+        if any(name.scope in self._scopes and name not in wanted for name in there):
+            raise NotSettled("one side dropped an import that the other moved")
+        due = {name for name in wanted - set(there) if name.scope in self._scopes}
+        written: dict[int, list[Piece]] = {}
+        for number, piece in enumerate(self._pieces):
+            if isinstance(piece, Hunk) and piece in self._hunks:
+                mine = self._mine(piece, due)
+                due -= mine
+                written[number] = [self._text_of(piece, mine)]
+        if due:
+            names = ", ".join(sorted(name.written for name in due))
+            raise NotSettled(f"the import of {names} has no place among what conflicts")
+        pieces: list[Piece] = []
+        for number, piece in enumerate(self._pieces):
+            pieces += written.get(number) or [self._unfolded(piece)]
+        return MergedImports(tuple(pieces))
+
+    def _mine(self, hunk: Hunk, due: set[Imported]) -> set[Imported]:
+        """The names that are due which a conflict has a place for, the earliest taking all."""
+        scope = self._scope(hunk)
+        named = {name for statement in self._statements(hunk) for name in statement.names}
+        others = [other for other in self._hunks if other is not hunk]
+        elsewhere = {n for other in others for s in self._statements(other) for n in s.names}
+        return {n for n in due if n in named or (n.scope == scope and n not in elsewhere)}
+
+    def _text_of(self, hunk: Hunk, names: set[Imported]) -> bytes:
+        read = self._folding.statement
+        base, ours, theirs = (side_of(lines, read) for lines in (hunk.base, hunk.ours, hunk.theirs))
+        wanted: dict[Key, list[str]] = {}
+        for name in sorted(names):
+            wanted.setdefault(key_of(name), []).append(name.written)
+        ends = {statement.text.endswith(b"\r\n") for statement in self._statements(hunk)}
+        if len(ends) > 1:
+            raise NotSettled("conflicting statements have different line ends")
+        return lay_out(base, ours, theirs, wanted, b"\r\n" if True in ends else b"\n")
+
+    def _unfolded(self, piece: Piece) -> Piece:
+        if isinstance(piece, bytes):
+            return self._folding.unfold(piece)
+        sides = (piece.base, piece.ours, piece.theirs)
+        return Hunk(*(tuple(map(self._folding.unfold, side)) for side in sides))
+
+    def _missing(self, result: MergedImports) -> set[str]:
+        """The names that the result loads and nothing binds, though each side binds them."""
+        _, ours, theirs = self._stages
+        known = unbound(b"".join(ours.lines)) | unbound(b"".join(theirs.lines))
+        missing = {name for text in _variants(result) for name in unbound(text)} - known
+        if result.left:
+            # What code binds or loads is the person's, who has that code to settle.
+            missing &= {name.bound for stage in self._stages for name in stage.names}
+        return missing
+
+    def _put_back(self, missing: Iterable[str], dropped: set[Imported]) -> set[Imported]:
+        back = set()
+        for name in missing:
+            found = [d for d in dropped if d.bound == name and d.scope in self._scopes]
+            if len(found) != 1:
+                raise NotSettled(f"nothing would bind {name}, and no one import of it was dropped")
+            back.add(found[0])
+        return back
+
+    def _check(self, result: MergedImports, wanted: set[Imported]) -> None:
+        """See that the result imports what is wanted, and that no name has two meanings.
+
+        Raises:
+            NotSettled: It does not.
+        """
+        expected = {name for name in wanted if name.scope in self._scopes}
+        before = [_meanings(stage.names, stage.tree) for stage in self._stages]
+        for text in _variants(result):
+            parsed = parse(text)
+            found = [name for name in parsed.names if name.scope in self._scopes]
+            if set(found) != expected or any(
+                count > 1 and all(stage.names.count(name) < count for stage in self._stages)
+                for name, count in Counter(found).items()
+            ):
+                raise NotSettled("its statements stand where the rule does not reach them")
+            for place, meanings in _meanings(parsed.names, parsed.tree).items():
+                if len(meanings) > 1 and not any(
+                    meanings <= stage.get(place, set()) for stage in before
+                ):
+                    raise NotSettled(f"{place[1]} would be bound twice")
+
+
+def _meanings(
+    names: Iterable[Imported], tree: ast.Module
+) -> dict[tuple[Scope, str], set[tuple[str, str]]]:
+    """What each name is bound to, by the definition it is bound in."""
+    found: dict[tuple[Scope, str], set[tuple[str, str]]] = {}
+    for name in names:
+        found.setdefault((namespace(name.scope), name.bound), set()).add(name.source)
+    for inside, bound in assigned(tree):
+        if (inside, bound) in found:
+            found[inside, bound].add(("", ""))
+    return found
+
+
+def _variants(result: MergedImports) -> list[bytes]:
+    """The text as it would be with either side's part of every conflict that is left."""
+    texts = []
+    for side in ("ours", "theirs"):
+        lines = [
+            piece if isinstance(piece, bytes) else b"".join(getattr(piece, side))
+            for piece in result.pieces
+        ]
+        texts.append(b"".join(lines))
+    for text in texts:
+        parse_tree(text)
+    return texts if result.left else texts[:1]
+
+
+def _anywhere(name: Imported) -> tuple[str, str, str]:
+    return name.module, name.name, name.alias
+
+
+def _is_trivia(line: bytes) -> bool:
+    """Whether a line is blank or a comment; one with quotes might end a string."""
+    line = line.strip()
+    return not line or (line.startswith(b"#") and b'"""' not in line and b"'''" not in line)
+
+
+def _ended(lines: Sequence[bytes], end: bytes) -> list[bytes]:
+    return [line if line.endswith(b"\n") else line + end for line in lines]
