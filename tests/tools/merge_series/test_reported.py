@@ -63,7 +63,7 @@ def test_files_of_one_name_and_different_content_stop_for_a_person(stack):
     before = stack.heads()
     done = stack.run("sync")
     assert done.code == 3
-    assert "a: merging main needs a person for:\n  both: CONFLICT (add/add)" in done.err
+    assert "  both: the branch and main both put a file here" in done.err
     assert stack.heads() == before
 
 
