@@ -13,7 +13,7 @@ from carry.generated import ReadScanner, render
 from process_groups import ratchet
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.errors import Refusal
-from stack.model import PullRequest, SeriesCommit
+from stack.model import PullRequest, Series, SeriesCommit
 from stack.refs import Update, branch_ref, heads, move
 from stack.repository import Repository, Sha
 
@@ -57,14 +57,14 @@ class Builder:
 
         Raises:
             Refusal: An edit does not match, a commit would change nothing, or a branch to be built
-                depends on one that stands on another main, or on several of which one holds more
-                than the series carries.
+                depends on a PR that was superseded, on one whose branch stands on another main, or
+                on several of which one holds more than the series carries.
         """
         existing = heads(self._repository, [pr.branch for pr in self._carrier.series])
         tips = dict(existing)
         built = []
         for pull_request in self._carrier.series:
-            if pull_request.branch in existing or not pull_request.commits:
+            if pull_request.branch in existing or not _is_built(pull_request):
                 continue
             told(f"Building {pull_request.branch} ({pull_request.name})")
             head = self._start(pull_request, main, tips, existing)
@@ -101,14 +101,14 @@ class Builder:
         tips: Mapping[str, Sha],
         existing: Mapping[str, Sha],
     ) -> Sha:
-        dependencies = self._carrier.series.dependencies(pull_request)
+        dependencies = _dependencies(self._carrier.series, pull_request)
         head = main
         for number, dependency in enumerate(dependencies, 1):
             tip = self._tip(pull_request, dependency, main, tips)
             if self._repository.is_ancestor(head, tip):
                 head = tip
             elif not self._repository.is_ancestor(tip, head):
-                held = self._carrier.series.closure(*dependencies[:number])
+                held = carried(self._carrier.series.closure(*dependencies[:number]))
                 self._check_carried(pull_request, main, held, existing)
                 tree = self.carried_tree(main, held)
                 message = (
@@ -130,8 +130,8 @@ class Builder:
             head = existing.get(dependency.branch)
             if head is None:
                 continue
-            carried = self.carried_tree(main, self._carrier.series.closure(dependency))
-            if self._repository.tree_of(head) != carried:
+            holds = carried(self._carrier.series.closure(dependency))
+            if self._repository.tree_of(head) != self.carried_tree(main, holds):
                 raise Refusal(
                     f"branch {dependency.branch} holds other files than the series carries on "
                     f"{main[:12]}, so it cannot be merged into {pull_request.branch} unseen; "
@@ -180,3 +180,24 @@ class Builder:
                 f"changes nothing on {parent[:12]}"
             )
         return repository.commit_tree(tree, [parent], commit.message)
+
+
+def carried(pull_requests: Sequence[PullRequest]) -> tuple[PullRequest, ...]:
+    """Those PRs whose commits a branch holds beyond main: not what landed or was superseded."""
+    return tuple(pr for pr in pull_requests if pr.state in {"open", "draft"})
+
+
+def _is_built(pull_request: PullRequest) -> bool:
+    return bool(pull_request.commits) and bool(carried([pull_request]))
+
+
+def _dependencies(series: Series, pull_request: PullRequest) -> tuple[PullRequest, ...]:
+    """The PRs that a branch is built on; main stands for one that landed."""
+    dependencies = series.dependencies(pull_request)
+    for dependency in dependencies:
+        if dependency.state == "superseded":
+            raise Refusal(
+                f"SERIES.md:{pull_request.line}: {pull_request.name} depends on {dependency.name}, "
+                "which is superseded; write its successor there"
+            )
+    return carried(dependencies)

@@ -26,11 +26,13 @@ class Carrier:
         root: Folder that holds SERIES.md; new files and edit files stand below it.
         series: The declared stack.
         edit_files: The edit files by the path they edit.
+        path: SERIES.md, as the user named it.
     """
 
     root: Path
     series: Series
     edit_files: dict[str, EditFile]
+    path: Path
 
     @classmethod
     def open(cls, series_path: Path) -> "Carrier":
@@ -54,7 +56,7 @@ class Carrier:
                         f"{edit.place}: {series_path.name} declares no commit {edit.commit} "
                         f"of #{edit.pr}; add it there or correct the edit"
                     )
-        return cls(root, series, edit_files)
+        return cls(root, series, edit_files, series_path)
 
     def edits(self, path: str, pull_requests: Iterable[PullRequest]) -> bool:
         """Whether the given PRs edit ``path``."""
@@ -127,8 +129,15 @@ class Carrier:
         return {path: text for path, text in files.items() if text != base.read(path)}
 
     def _new_file(self, path: str, commit: SeriesCommit) -> bytes:
+        file = self.root / path
+        # A series comes from other people: a link in it must not publish a file of the user's.
+        if not file.resolve().is_relative_to(self.root):
+            raise Refusal(
+                f"SERIES.md:{commit.line}: the new file {path} is a link out of {self.root}; "
+                "put the file itself there"
+            )
         try:
-            return (self.root / path).read_bytes()
+            return file.read_bytes()
         except OSError as error:
             raise Refusal(
                 f"SERIES.md:{commit.line}: the new file {path} cannot be read: {error.strerror}; "

@@ -4,7 +4,7 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 a merge waits for a person; 4 verify or
 something; 5 another operation is in progress; 130 interrupted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,23 +13,45 @@ import click
 
 from carry.carried import Carrier
 from merge_series import report
+from merge_series.change_commands import fold_command, show_rewrite, stack_command
+from merge_series.changes import changes, landings_seen
 from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import resolve_main
+from merge_series.push import plan_push, push
 from merge_series.recorded import Recorded
 from merge_series.review import commands as review
-from merge_series.sync import Synced, Syncer, abort_sync, count_commits, dry_run
+from merge_series.sync import (
+    Synced,
+    Syncer,
+    abort_sync,
+    count_commits,
+    dry_run,
+    refuse_stopped,
+)
+from merge_series.undo import redo, undo
 from stack.console import people, print_json, run
 from stack.errors import ExitCode
 from stack.refs import heads
-from stack.repository import Repository
+from stack.repository import Repository, Sha
 
 
 def _json_option[**P, R](command: Callable[P, R]) -> Callable[P, R]:
     return click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")(
         command
     )
+
+
+def _landed(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[int, str]:
+    landed = {}
+    for value in values:
+        number, found, sha = value.partition("=")
+        number = number.removeprefix("#")
+        if not found or not sha or not number.isdecimal() or int(number) in landed:
+            raise click.BadParameter(f"{value}: write each PR once, like 8045=1a2b3c4d")
+        landed[int(number)] = sha
+    return landed
 
 
 @click.group(
@@ -75,26 +97,47 @@ def merge_series(context: click.Context, repo: Path, series: Path, main: str) ->
 @click.option(
     "--abort", "mode", flag_value="abort", help="Drop a sync that waits; no branch has moved."
 )
+@click.option(
+    "--landed",
+    multiple=True,
+    metavar="N=SHA",
+    callback=_landed,
+    help="The commit of main that ends the landing of PR N, where no subject there says so.",
+)
+@click.option(
+    "--update-worktrees",
+    is_flag=True,
+    help="Fast-forward branches where they are checked out; a local change there stops it.",
+)
 @_json_option
 @click.pass_obj
-def sync_command(place: Place, mode: str | None, *, as_json: bool) -> ExitCode:
+def sync_command(
+    place: Place,
+    mode: str | None,
+    landed: dict[int, str],
+    *,
+    update_worktrees: bool,
+    as_json: bool,
+) -> ExitCode:
     """Bring main and every dependency into every branch."""
     carrier = Carrier.open(place.series)
+    if landed and mode in {"continue", "abort"}:
+        raise click.UsageError(f"--landed belongs to the sync that began; --{mode} knows it")
     if mode == "dry-run":
-        return _show(dry_run(place.repo, carrier, place.main, people.print), None, as_json=as_json)
-    with Repository.open(place.repo) as repository:
-        operations = Operations(repository)
-        with operations.lock():
-            found = operations.repair()
-            if found:
-                people.print(f"Repaired: {found}.")
-            if mode == "abort":
-                dropped = abort_sync(operations)
-                people.print(f"Dropped the sync that waited at {dropped.branch}; no branch moved.")
-                return ExitCode.DONE
-            syncer = Syncer(repository, carrier, operations, people.print)
-            result = syncer.continue_sync() if mode == "continue" else syncer.sync(place.main)
-            return _show(result, operations.worktree, as_json=as_json)
+        result = dry_run(place.repo, carrier, place.main, people.print, landed)
+        ended = _show(result, None, as_json=as_json)
+        _show_landed(place, result, is_kept=False)
+        return ended
+    with place.at_work(update_worktrees=update_worktrees) as (repository, operations):
+        if mode == "abort":
+            dropped = abort_sync(operations)
+            people.print(f"Dropped the sync that waited at {dropped.branch}; no branch moved.")
+            return ExitCode.DONE
+        syncer = Syncer(repository, carrier, operations, people.print)
+        result = syncer.continue_sync() if mode == "continue" else syncer.sync(place.main, landed)
+        ended = _show(result, operations.worktree, as_json=as_json)
+        _show_landed(place, result, is_kept=True)
+        return ended
 
 
 @merge_series.command("status")
@@ -105,12 +148,18 @@ def status_command(place: Place, *, as_json: bool) -> None:
     with place.open() as (repository, carrier):
         main = resolve_main(repository, carrier, place.main)
         rows = statuses(repository, carrier, main)
-        waiting = Operations(repository).stopped()
+        operations = Operations(repository)
+        waiting = operations.stopped()
+        said = [str(change) for change in changes(repository, carrier, operations, main)]
+        said += landings_seen(repository, carrier, main)
     if as_json:
-        print_json({"main": main, "branches": [_status_json(row) for row in rows]})
+        branches = [_status_json(row) for row in rows]
+        print_json({"main": main, "branches": branches, "changes": said})
         return
     people.print(f"{place.main} is at {main[:12]}")
     people.print(report.status_table(rows))
+    for sentence in said:
+        people.print(sentence, soft_wrap=True)
     if waiting is not None:
         people.print(f"A sync waits for a person at {waiting.pending.branch}.")
 
@@ -154,7 +203,7 @@ def log_command(place: Place, *, as_json: bool) -> None:
     with place.open() as (repository, carrier):
         done = Operations(repository).done()
         now = heads(repository, [pull_request.branch for pull_request in carrier.series])
-        first = {b: head for sync in reversed(done) for b, head in sync.old.items()}
+        first = {b: old or sync.new[b] for sync in reversed(done) for b, old in sync.old.items()}
         gone = {b: head for b, head in first.items() if repository.resolve(head) is None}
         here = {b: head for b, head in first.items() if b in now and b not in gone}
         mains = {sync.main: repository.resolve(sync.main) for sync in done}
@@ -173,6 +222,52 @@ def log_command(place: Place, *, as_json: bool) -> None:
     for branch, head in gone.items():
         people.print(f"{branch}: its head {head[:12]} is no longer in the repository.")
     _say_reachable(*counts)
+
+
+@merge_series.command("undo")
+@click.pass_obj
+def undo_command(place: Place) -> None:
+    """Take back the last operation that moved branches; run it twice to go two back."""
+    with place.at_work() as (repository, operations):
+        refuse_stopped(operations)
+        record = undo(repository, operations)
+        people.print(f"Took back {record.name}; redo brings it again.")
+        _say_moved(record.new, record.old)
+
+
+@merge_series.command("redo")
+@click.pass_obj
+def redo_command(place: Place) -> None:
+    """Bring the operation again that the last undo took back."""
+    with place.at_work() as (repository, operations):
+        refuse_stopped(operations)
+        record = redo(repository, operations)
+        people.print(f"Brought {record.name} again.")
+        _say_moved(record.old, record.new)
+
+
+def _say_moved(before: Mapping[str, Sha | None], after: Mapping[str, Sha | None]) -> None:
+    for branch, head in after.items():
+        now = "gone" if head is None else head[:9]
+        people.print(f"  {branch}: {(before[branch] or 'new')[:9]} -> {now}", soft_wrap=True)
+
+
+@merge_series.command("push")
+@click.option("--remote", help="Where to push; git's own settings say, if this does not.")
+@click.option("--dry-run", is_flag=True, help="Say what would be pushed; change nothing.")
+@click.pass_obj
+def push_command(place: Place, remote: str | None, *, dry_run: bool) -> None:
+    """Push the branches of the series, all or none, by fast-forwards alone."""
+    carrier = Carrier.open(place.series)
+    if dry_run:
+        with Repository.open(place.repo) as repository:
+            planned = plan_push(repository, carrier, place.main, remote)
+    else:
+        with place.at_work() as (repository, _):
+            planned = plan_push(repository, carrier, place.main, remote)
+            push(repository, planned)
+    for line in planned.told(dry_run=dry_run):
+        people.print(line, soft_wrap=True)
 
 
 @merge_series.command("forget")
@@ -220,6 +315,13 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
     return ExitCode.WAITING
 
 
+def _show_landed(place: Place, result: Synced, *, is_kept: bool) -> None:
+    for number, commit in result.landed.items():
+        people.print(f"#{number} landed in {place.main} as {commit[:12]}; its branch is kept.")
+    if result.series_diff:
+        show_rewrite(place.series, result.series_diff, is_kept=is_kept)
+
+
 def _status_json(row: BranchStatus) -> dict[str, Any]:
     return {
         "pr": row.pull_request.number,
@@ -233,6 +335,8 @@ def _status_json(row: BranchStatus) -> dict[str, Any]:
     }
 
 
+merge_series.add_command(stack_command)
+merge_series.add_command(fold_command)
 for _command in review.COMMANDS:
     merge_series.add_command(_command)
 

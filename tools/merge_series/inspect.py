@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from carry.build import Builder
+from carry.build import Builder, carried
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series.merger import REFRESH_SUBJECT
@@ -133,7 +133,8 @@ def _earlier_heads(operations: Operations) -> dict[str, set[Sha]]:
     earlier: dict[str, set[Sha]] = {}
     for done in operations.done():
         for branch, head in (*done.old.items(), *done.new.items()):
-            earlier.setdefault(branch, set()).add(head)
+            if head is not None:
+                earlier.setdefault(branch, set()).add(head)
     return earlier
 
 
@@ -204,11 +205,26 @@ def _carried(  # noqa: PLR0913, PLR0917 - what a carried tree is made of
     by_hand = [line for line in answer.text.splitlines() if line.partition(" ")[2] not in declared]
     if by_hand or not all(pr.commits for pr in holds):
         return Check(pull_request.branch, name, "", "holds commits written by hand")
+    builder = Builder(repository, carrier, scanner)
+    wrong = _differing(repository, builder, base, holds, head)
+    if wrong and carried(holds) != holds:
+        # What landed is part of main once it is absorbed, and main may have changed it since.
+        wrong = _differing(repository, builder, base, carried(holds), head)
+    return Check(pull_request.branch, name, wrong)
+
+
+def _differing(
+    repository: Repository,
+    builder: Builder,
+    base: Sha,
+    holds: tuple[PullRequest, ...],
+    head: Sha,
+) -> str:
+    """In what a head is not the given PRs carried on main."""
     try:
-        tree = Builder(repository, carrier, scanner).carried_tree(base, holds)
+        tree = builder.carried_tree(base, holds)
     except Refusal as refusal:
-        return Check(pull_request.branch, name, str(refusal))
+        return str(refusal)
     answer = repository.run("diff-tree", "-r", "-z", "--name-only", tree, head)
     differing = [path for path in answer.text.split("\0") if path]
-    wrong = f"differs from the edits applied to main in {', '.join(differing)}" if differing else ""
-    return Check(pull_request.branch, name, wrong)
+    return f"differs from the edits applied to main in {', '.join(differing)}" if differing else ""

@@ -2,26 +2,25 @@
 
 ``stopped.json``  a sync that waits for a person; written before the worktree is made, removed last
 ``worktree``      where that person works
-``done/N.json``   a sync that moved refs; written before it moves them, so that a kill is repairable
+``done/N.json``   an operation that moved refs; see ``journal``
 ``lock``          held by the run under way; the operating system frees it when a process dies
-
-Every file is JSON written to a temporary name and renamed, so a file is whole or absent.
 """
 
-import json
-import os
+import fcntl
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import filelock
-
+from merge_series.journal import DoneSync, FileChange, Journal
+from merge_series.kept import read_json, remove_unfinished, write_json
 from merge_series.records import MergeRecord, SettledFile
+from merge_series.transaction import carry_out, repair
+from merge_series.worktrees import followers
 from stack.errors import ExitCode, Refusal
-from stack.refs import Update, branch_ref, heads, move, refuse_busy
+from stack.refs import heads
 from stack.repository import Repository, Sha
 
 
@@ -57,6 +56,7 @@ class StoppedSync:
         merged: Merges made so far.
         pending: The merge that waits.
         state: ``preparing`` until the merge stands in the worktree.
+        landed: Which commit of main ends a PR's landing, where a person said it.
     """
 
     main_name: str
@@ -65,27 +65,7 @@ class StoppedSync:
     merged: tuple[MergeRecord, ...]
     pending: Pending
     state: Literal["preparing", "waiting"]
-
-
-@dataclass(frozen=True, slots=True)
-class DoneSync:
-    """A sync that moved refs.
-
-    Attributes:
-        number: Its number in this repository, from 1.
-        main: The commit of main that was synced with.
-        state: ``moving`` until all refs have moved.
-        old: Heads before.
-        new: Heads after.
-        merged: Its merges.
-    """
-
-    number: int
-    main: Sha
-    state: Literal["moving", "done"]
-    old: dict[str, Sha]
-    new: dict[str, Sha]
-    merged: tuple[MergeRecord, ...]
+    landed: dict[int, str] = field(default_factory=dict)
 
 
 class Operations:
@@ -93,11 +73,20 @@ class Operations:
 
     Args:
         repository: The fork.
+        update_worktrees: Whether worktrees that have a moving branch checked out follow it.
+
+    Attributes:
+        folder: Where the state is kept.
+        journal: The operations that moved refs.
+        update_worktrees: As given.
     """
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, *, update_worktrees: bool = False) -> None:
         self._repository = repository
+        self._lock: tuple[int, ...] = ()
         self.folder = repository.common_directory / "merge_series"
+        self.journal = Journal(self.folder / "done")
+        self.update_worktrees = update_worktrees
 
     @property
     def worktree(self) -> Path:
@@ -108,31 +97,35 @@ class Operations:
     def lock(self) -> Iterator[None]:
         """Hold the repository for one run.
 
+        The git that moves refs holds the lock as well: a run that finds it free knows that no git
+        of a killed run is still at work.
+
         Raises:
             Refusal: Another run holds it.
         """
         self.folder.mkdir(exist_ok=True)
-        lock = filelock.FileLock(self.folder / "lock", timeout=0)
-        try:
-            lock.acquire()
-        except filelock.Timeout as error:
-            raise Refusal(
-                f"{self.folder / 'lock'}: another merge_series is at work in this repository; "
-                "wait for it to end",
-                ExitCode.BUSY,
-            ) from error
-        try:
-            yield
-        finally:
-            lock.release()
+        with (self.folder / "lock").open("a", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Refusal(
+                    f"{self.folder / 'lock'}: another merge_series is at work in this repository; "
+                    "wait for it to end",
+                    ExitCode.BUSY,
+                ) from error
+            self._lock = (file.fileno(),)
+            try:
+                yield
+            finally:
+                self._lock = ()
 
     def stopped(self) -> StoppedSync | None:
         """The sync that waits for a person, if any."""
-        return _read(self.folder / "stopped.json", _stopped)
+        return read_json(self.folder / "stopped.json", _stopped)
 
     def stop(self, stopped: StoppedSync) -> None:
         """Keep a sync that waits for a person."""
-        _write(self.folder / "stopped.json", asdict(stopped))
+        write_json(self.folder / "stopped.json", asdict(stopped))
 
     def remove_worktree(self) -> None:
         """Remove the worktree in which a person worked, also where only a part of it is left.
@@ -152,36 +145,47 @@ class Operations:
         (self.folder / "stopped.json").unlink(missing_ok=True)
 
     def done(self) -> tuple[DoneSync, ...]:
-        """The syncs that moved refs, oldest first."""
-        folder = self.folder / "done"
-        files = [file for file in folder.glob("*.json") if file.stem.isdecimal()]
-        found = (_read(file, _done) for file in sorted(files, key=lambda file: int(file.stem)))
-        return tuple(done for done in found if done is not None)
+        """The operations that moved refs, oldest first."""
+        return self.journal.done()
 
-    def finish(self, main: Sha, old: dict[str, Sha], merged: tuple[MergeRecord, ...]) -> DoneSync:
-        """Move every branch to its new head in one transaction, and keep a record of it.
+    def move(  # noqa: PLR0913, PLR0917 - what a record is made of
+        self,
+        operation: str,
+        main: Sha,
+        old: Mapping[str, Sha | None],
+        new: Mapping[str, Sha],
+        merged: tuple[MergeRecord, ...] = (),
+        files: tuple[FileChange, ...] = (),
+    ) -> DoneSync:
+        """Move or make branches in one transaction, and keep a record that ``undo`` goes by.
 
         Args:
-            main: The commit of main that was synced with.
-            old: Heads before.
-            merged: The merges, in the order they were made.
+            operation: Its name, such as ``fold``.
+            main: The commit of main it worked with.
+            old: Heads before, by branch; None makes the branch.
+            new: Heads after, of the same branches.
+            merged: Its merges, if any.
+            files: Files outside the repository, written when the branches have moved.
+
+        Raises:
+            Refusal: As for ``carry_out``.
+        """
+        number = self.journal.next_number()
+        worktrees = followers(self._repository, new) if self.update_worktrees else {}
+        return self.carry_out(
+            DoneSync(
+                number, main, "moving", dict(old), dict(new), merged, operation, files, worktrees
+            )
+        )
+
+    def carry_out(self, record: DoneSync) -> DoneSync:
+        """Make the move that a record's state says is under way.
 
         Raises:
             Refusal: A ref has moved meanwhile, a branch was checked out, or a hook refused; then
                 none has moved.
         """
-        new = {record.branch: record.commit for record in merged}
-        number = max((done.number for done in self.done()), default=0) + 1
-        done = DoneSync(number, main, "moving", {b: old[b] for b in new}, new, merged)
-        self._keep(done)
-        try:
-            self._move(done)
-        except Refusal:
-            self._file(number).unlink()
-            raise
-        finished = replace(done, state="done")
-        self._keep(finished)
-        return finished
+        return carry_out(self._repository, self.journal, record, self._lock)
 
     def repair(self) -> str | None:
         """Finish or drop a transaction in whose middle an earlier run was killed.
@@ -193,7 +197,8 @@ class Operations:
             Refusal: A ref stands where neither the old nor the new head is, or one that is to be
                 moved is checked out.
         """
-        found = self._repair_moves()
+        remove_unfinished(self.folder)
+        found = repair(self._repository, self.journal, self._lock)
         if self._is_settled():
             self.forget_stopped()
             return found or "an earlier sync was killed after it had moved every branch"
@@ -214,70 +219,10 @@ class Operations:
         }
         return heads(self._repository, [pending.branch]).get(pending.branch) in made
 
-    def _repair_moves(self) -> str | None:
-        for done in self.done():
-            if done.state == "done":
-                continue
-            now = heads(self._repository, list(done.new))
-            if now == done.old:
-                self._file(done.number).unlink()
-                return "an earlier sync was killed before it moved any branch; it left nothing"
-            for branch, head in done.new.items():
-                if now.get(branch) not in {head, done.old[branch]}:
-                    raise Refusal(
-                        f"{self._file(done.number)}: an earlier sync was killed while it moved "
-                        f"branches, and {branch} stands at {now.get(branch, 'nothing')} now; set "
-                        f"it to {done.old[branch]} or {head} (git update-ref), then run again"
-                    )
-            left = {b: done.old[b] for b, head in done.new.items() if now[b] != head}
-            self._move(replace(done, old=left, new={b: done.new[b] for b in left}))
-            self._keep(replace(done, state="done"))
-            return f"an earlier sync was killed while it moved branches; moved {len(left)} more"
-        return None
-
-    def _move(self, done: DoneSync) -> None:
-        # Looked at again: a person may have checked a branch out since the sync began.
-        refuse_busy(self._repository, done.new)
-        updates = [Update(branch_ref(b), done.old[b], new) for b, new in done.new.items()]
-        move(self._repository, updates, f"merge_series: sync with main {done.main[:12]}")
-
-    def _file(self, number: int) -> Path:
-        return self.folder / "done" / f"{number}.json"
-
-    def _keep(self, done: DoneSync) -> None:
-        _write(self._file(done.number), asdict(done))
-
 
 def _stopped(data: dict[str, Any]) -> StoppedSync:
     merged = tuple(MergeRecord.from_json(record) for record in data["merged"])
     settled = tuple(SettledFile(**file) for file in data["pending"]["settled"])
     pending = Pending(**{**data["pending"], "settled": settled})
-    return StoppedSync(**{**data, "merged": merged, "pending": pending})
-
-
-def _done(data: dict[str, Any]) -> DoneSync:
-    merged = tuple(MergeRecord.from_json(record) for record in data["merged"])
-    return DoneSync(**{**data, "merged": merged})
-
-
-def _read[T](file: Path, build: Callable[[dict[str, Any]], T]) -> T | None:
-    try:
-        return build(json.loads(file.read_text("utf-8")))
-    except FileNotFoundError:
-        return None
-    except (ValueError, RecursionError) as error:
-        raise Refusal(f"{file}: not JSON ({error}); it was not written by this program") from error
-    except (KeyError, TypeError) as error:
-        raise Refusal(
-            f"{file}: not a record of this version of the program ({error!r}); move it away"
-        ) from error
-
-
-def _write(file: Path, data: dict[str, Any]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_suffix(".new")
-    with temporary.open("w", encoding="utf-8") as stream:
-        json.dump(data, stream, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(file)
+    landed = {int(number): sha for number, sha in data.get("landed", {}).items()}
+    return StoppedSync(**{**data, "merged": merged, "pending": pending, "landed": landed})

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from carry.carried import Carrier
-from stack.repository import Repository
+from merge_series.operations import Operations
+from merge_series.plan import refuse_shallow, resolve_main
+from merge_series.sync import refuse_stopped
+from stack.console import people
+from stack.repository import Repository, Sha
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +33,42 @@ class Place:
     def read(self) -> Iterator[tuple[Repository, Carrier]]:
         """The same, with a temporary object folder: whatever is computed leaves no trace."""
         carrier = Carrier.open(self.series)
+        with self._traceless() as repository:
+            yield repository, carrier
+
+    @contextmanager
+    def at_work(self, *, update_worktrees: bool = False) -> Iterator[tuple[Repository, Operations]]:
+        """The repository, held by this run, with what a killed one left repaired."""
+        with Repository.open(self.repo) as repository:
+            operations = Operations(repository, update_worktrees=update_worktrees)
+            with operations.lock():
+                found = operations.repair()
+                if found:
+                    people.print(f"Repaired: {found}.")
+                yield repository, operations
+
+    @contextmanager
+    def begin(self, *, is_kept: bool) -> Iterator[tuple[Repository, Carrier, Operations, Sha]]:
+        """What a new operation on the branches needs; if not kept, what it writes is dropped.
+
+        Raises:
+            Refusal: Another run holds the repository, or a sync waits for a person.
+        """
+        carrier = Carrier.open(self.series)
+        with self.at_work() if is_kept else self._rehearsing() as (repository, operations):
+            refuse_stopped(operations)
+            refuse_shallow(repository)
+            yield repository, carrier, operations, resolve_main(repository, carrier, self.main)
+
+    @contextmanager
+    def _rehearsing(self) -> Iterator[tuple[Repository, Operations]]:
+        with self._traceless() as repository:
+            yield repository, Operations(repository)
+
+    @contextmanager
+    def _traceless(self) -> Iterator[Repository]:
         with (
             tempfile.TemporaryDirectory() as folder,
             Repository.open(self.repo, Path(folder)) as repository,
         ):
-            yield repository, carrier
+            yield repository

@@ -72,21 +72,38 @@ def moving_branches(
     return moving
 
 
-def ready(repository: Repository, carrier: Carrier, main: Sha) -> dict[str, Sha]:
-    """Check everything that can be checked before the first object is written.
-
-    Returns:
-        The heads of all branches that are synced.
+def refuse_shallow(repository: Repository) -> None:
+    """Refuse a clone that lacks history.
 
     Raises:
-        Refusal: The clone is shallow, a branch is missing, or one that would move is checked out.
+        Refusal: The clone is shallow.
     """
     if repository.is_shallow:
         raise Refusal(
             f"{repository.directory}: a shallow clone lacks the history that merges need; "
             "run git fetch --unshallow first"
         )
+
+
+def ready(
+    repository: Repository, carrier: Carrier, main: Sha, *, update_worktrees: bool
+) -> dict[str, Sha]:
+    """Check the branches before the first of them is merged.
+
+    Args:
+        repository: The fork.
+        carrier: The series and its edits.
+        main: The commit of main.
+        update_worktrees: Whether a branch may move that is checked out.
+
+    Returns:
+        The heads of all branches that are synced.
+
+    Raises:
+        Refusal: A branch is missing, or one that would move is checked out.
+    """
     pull_requests = synced_pull_requests(carrier)
     old = branch_heads(repository, pull_requests)
-    refuse_busy(repository, moving_branches(repository, carrier, main, old))
+    moving = moving_branches(repository, carrier, main, old)
+    refuse_busy(repository, moving, may_be_checked_out=update_worktrees)
     return old

@@ -7,23 +7,36 @@ Invariants, kept here:
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series import messages, person
+from merge_series.changes import refuse_changes
+from merge_series.declared import Rewrite, marked_landed
+from merge_series.landed import Landing, Landings, find_landings, record_landing
 from merge_series.merger import Merger, Planned, Stopped
 from merge_series.messages import BY_PERSON
 from merge_series.operations import Operations, Pending, StoppedSync
-from merge_series.plan import branch_heads, ready, resolve_main, sources, synced_pull_requests
+from merge_series.plan import (
+    branch_heads,
+    ready,
+    refuse_shallow,
+    resolve_main,
+    sources,
+    synced_pull_requests,
+)
 from merge_series.records import MergeRecord, SettledFile
 from stack.errors import ExitCode, Refusal
+from stack.model import PullRequest
 from stack.repository import Repository, Sha
 
 Heads = dict[str, Sha]
 Merged = tuple[MergeRecord, ...]
+NONE_NAMED: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,8 @@ class Synced:
         pending: The merge that waits for a person, if any.
         commits_before: Commits that the branches had beyond main before.
         commits_lost: Those of them that their branches no longer reach; always 0.
+        landed: PRs found landed that SERIES.md does not call so yet, each with the commit of main.
+        series_diff: What becomes of SERIES.md, as ``diff -u`` writes it; empty if nothing.
     """
 
     main: Sha
@@ -43,6 +58,8 @@ class Synced:
     pending: Pending | None
     commits_before: int
     commits_lost: int
+    landed: dict[int, Sha]
+    series_diff: str
 
 
 class Syncer:
@@ -68,24 +85,28 @@ class Syncer:
         self._told = told
         # One for all merges: what it has scanned for one costs the next nothing.
         self._scanner = ReadScanner(repository)
+        self._landings = Landings()
 
-    def sync(self, main_name: str) -> Synced:
+    def sync(self, main_name: str, landed: Mapping[int, str] = NONE_NAMED) -> Synced:
         """Sync every branch of the series with main.
+
+        Args:
+            main_name: The revision that is main.
+            landed: The commit of main that ends a PR's landing, where a person says it.
 
         Raises:
             Refusal: Nothing was changed.
         """
-        return self._end(main_name, *self._begin(main_name))
+        return self._end(main_name, landed, *self._begin(main_name, landed))
 
-    def rehearse(self, main_name: str) -> Synced:
+    def rehearse(self, main_name: str, landed: Mapping[int, str] = NONE_NAMED) -> Synced:
         """Make every merge of a sync as objects alone: no ref moves and no person is asked.
 
         Raises:
             Refusal: As for ``sync``.
         """
-        main, old, merged, stopped = self._begin(main_name)
-        before, lost = count_commits(self._repository, main, old, _new_heads(old, merged))
-        return Synced(main, merged, None if stopped is None else describe(stopped), before, lost)
+        main, old, merged, stopped = self._begin(main_name, landed)
+        return self._synced(main, old, merged, None if stopped is None else describe(stopped))
 
     def continue_sync(self) -> Synced:
         """Go on with a stopped sync from what the person made of the merge.
@@ -99,6 +120,7 @@ class Syncer:
         if not self._operations.worktree.is_dir():
             self._offer_again(waiting, "was gone")
         result = person.take(self._operations, waiting.pending)
+        self._find_landings(waiting.main, waiting.landed)
         now = branch_heads(self._repository, synced_pull_requests(self._carrier))
         if now != waiting.heads:
             moved = next(b for b in {**now, **waiting.heads} if now.get(b) != waiting.heads.get(b))
@@ -109,9 +131,13 @@ class Syncer:
         record = self._adopt(waiting, result)
         self._told(f"{record.branch}: merged {record.source} as a person settled it")
         merged, stopped = self._merge_all(waiting.main, waiting.heads, (*waiting.merged, record))
-        return self._end(waiting.main_name, waiting.main, waiting.heads, merged, stopped)
+        return self._end(
+            waiting.main_name, waiting.landed, waiting.main, waiting.heads, merged, stopped
+        )
 
-    def _begin(self, main_name: str) -> tuple[Sha, Heads, Merged, Stopped | None]:
+    def _begin(
+        self, main_name: str, landed: Mapping[int, str]
+    ) -> tuple[Sha, Heads, Merged, Stopped | None]:
         """Check what can be checked, then make the merges.
 
         Returns:
@@ -119,8 +145,17 @@ class Syncer:
         """
         refuse_stopped(self._operations)
         main = resolve_main(self._repository, self._carrier, main_name)
-        old = ready(self._repository, self._carrier, main)
+        refuse_shallow(self._repository)
+        self._find_landings(main, landed)
+        refuse_changes(self._repository, self._carrier, self._operations, main)
+        follows = self._operations.update_worktrees
+        old = ready(self._repository, self._carrier, main, update_worktrees=follows)
         return main, old, *self._merge_all(main, old, ())
+
+    def _find_landings(self, main: Sha, named: Mapping[int, str]) -> None:
+        """Take the PRs that landed out of the branches that are synced."""
+        self._landings = find_landings(self._repository, self._carrier, main, named)
+        self._carrier = self._landings.mark(self._carrier)
 
     def _merger(self, main: Sha) -> Merger:
         return Merger(self._repository, self._carrier, self._scanner, main)
@@ -132,34 +167,96 @@ class Syncer:
         tips = _new_heads(old, made)
         for pull_request in synced_pull_requests(self._carrier):
             branch = pull_request.branch
-            for source in (*sources(self._carrier, pull_request), None):
-                theirs = main if source is None else tips[source.branch]
-                if self._repository.is_ancestor(theirs, tips[branch]):
-                    continue
-                planned = Planned(pull_request, source, tips[branch], theirs)
-                result = merger.merge(planned)
+            for step in self._steps(pull_request, tips, main):
+                if isinstance(step, Landing):
+                    result: MergeRecord | Stopped = record_landing(
+                        self._repository, pull_request, step, tips[branch]
+                    )
+                else:
+                    result = merger.merge(step)
                 if isinstance(result, Stopped):
-                    self._told(f"{branch}: merging {planned.source_name} needs a person")
+                    self._told(f"{branch}: merging {result.planned.source_name} needs a person")
                     return tuple(merged), result
-                self._told(f"{branch}: merged {planned.source_name}{_conflicts(result)}")
+                self._told(f"{branch}: merged {result.source}{_conflicts(result)}")
                 tips[branch] = result.commit
                 merged.append(result)
+        self._tell_emptied({record.branch for record in merged}, tips, main)
         return tuple(merged), None
 
-    def _end(
-        self, main_name: str, main: Sha, old: Heads, merged: Merged, stopped: Stopped | None
+    def _tell_emptied(self, moved: Collection[str], tips: Heads, main: Sha) -> None:
+        """Say which branches hold nothing any more that what they are on does not hold."""
+        below = {}
+        for pull_request in synced_pull_requests(self._carrier):
+            on = sources(self._carrier, pull_request)
+            if pull_request.branch in moved and len(on) <= 1:
+                below[pull_request.branch] = (
+                    (on[0].name, tips[on[0].branch]) if on else ("main", main)
+                )
+        pairs = [(tips[branch], commit) for branch, (_, commit) in below.items()]
+        trees = self._repository.trees_of([commit for pair in pairs for commit in pair])
+        for branch, mine, theirs in zip(below, trees[::2], trees[1::2], strict=True):
+            if mine == theirs:
+                self._told(f"{branch}: holds nothing that {below[branch][0]} does not")
+
+    def _steps(
+        self, pull_request: PullRequest, tips: Heads, main: Sha
+    ) -> Iterator[Planned | Landing]:
+        """The merges a branch needs, one at a time: dependencies, then what landed, then main.
+
+        Who takes one puts its commit into ``tips`` before taking the next.
+        """
+        branch = pull_request.branch
+        for source in sources(self._carrier, pull_request):
+            if not self._repository.is_ancestor(tips[source.branch], tips[branch]):
+                yield Planned(pull_request, source, tips[branch], tips[source.branch])
+        while (step := self._landings.next_step(self._repository, tips[branch])) is not None:
+            planned = Planned(pull_request, step.source, tips[branch], step.commit)
+            yield planned if step.records is None else step.records
+        if not self._repository.is_ancestor(main, tips[branch]):
+            yield Planned(pull_request, None, tips[branch], main)
+
+    def _end(  # noqa: PLR0913, PLR0917 - what a sync began with and what came of it
+        self,
+        main_name: str,
+        landed: Mapping[int, str],
+        main: Sha,
+        old: Heads,
+        merged: Merged,
+        stopped: Stopped | None,
     ) -> Synced:
-        before, lost = count_commits(self._repository, main, old, _new_heads(old, merged))
         if stopped is not None:
             pending = describe(stopped)
-            self._offer(StoppedSync(main_name, main, old, merged, pending, "preparing"), stopped)
-            return Synced(main, merged, pending, before, lost)
-        if lost:
-            raise Refusal(f"{lost} commits would no longer be reachable; nothing was moved")
+            waiting = StoppedSync(main_name, main, old, merged, pending, "preparing", dict(landed))
+            self._offer(waiting, stopped)
+            return self._synced(main, old, merged, pending)
+        synced = self._synced(main, old, merged, None)
+        if synced.commits_lost:
+            raise Refusal(
+                f"{synced.commits_lost} commits would no longer be reachable; nothing was moved"
+            )
+        rewrite = self._rewrite(synced.landed)
         if merged:
-            self._operations.finish(main, old, merged)
+            new = {record.branch: record.commit for record in merged}
+            files = () if rewrite is None else (rewrite.change,)
+            self._operations.move("sync", main, {b: old[b] for b in new}, new, merged, files)
+        elif rewrite is not None:
+            rewrite.write()
         self._operations.forget_stopped()
-        return Synced(main, merged, None, before, lost)
+        return synced
+
+    def _synced(self, main: Sha, old: Heads, merged: Merged, pending: Pending | None) -> Synced:
+        before, lost = count_commits(self._repository, main, old, _new_heads(old, merged))
+        landed = {
+            landing.pull_request.number: landing.commit
+            for landing in self._landings.found
+            if landing.pull_request.number in self._landings.newly
+        }
+        rewrite = self._rewrite(landed) if pending is None else None
+        diff = "" if rewrite is None else rewrite.diff
+        return Synced(main, merged, pending, before, lost, landed, diff)
+
+    def _rewrite(self, landed: Mapping[int, Sha]) -> Rewrite | None:
+        return marked_landed(self._carrier.path, tuple(landed)) if landed else None
 
     def _offer(self, waiting: StoppedSync, stopped: Stopped) -> None:
         """Put a stopped merge into the worktree in which a person settles it.
@@ -220,7 +317,13 @@ class Syncer:
         return Planned(by_branch[pending.branch], source, pending.ours, pending.theirs)
 
 
-def dry_run(path: Path, carrier: Carrier, main_name: str, told: Callable[[str], None]) -> Synced:
+def dry_run(
+    path: Path,
+    carrier: Carrier,
+    main_name: str,
+    told: Callable[[str], None],
+    landed: Mapping[int, str] = NONE_NAMED,
+) -> Synced:
     """Make every merge of a sync in a temporary object folder; the repository stays as it was.
 
     Args:
@@ -228,9 +331,10 @@ def dry_run(path: Path, carrier: Carrier, main_name: str, told: Callable[[str], 
         carrier: The series and its edits.
         main_name: The revision that is main.
         told: Called with a sentence a merge.
+        landed: As for ``Syncer.sync``.
     """
     with tempfile.TemporaryDirectory() as folder, Repository.open(path, Path(folder)) as repository:
-        return Syncer(repository, carrier, Operations(repository), told).rehearse(main_name)
+        return Syncer(repository, carrier, Operations(repository), told).rehearse(main_name, landed)
 
 
 def abort_sync(operations: Operations) -> Pending:

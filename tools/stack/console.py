@@ -33,9 +33,18 @@ _LOCAL_TO_ANOTHER_REPOSITORY = (
     "GIT_SHALLOW_FILE",
     "GIT_CONFIG",
     "GIT_QUARANTINE_PATH",
+    "GIT_ATTR_SOURCE",
     # These change what a path stands for; every path of ours stands for itself.
     "GIT_GLOB_PATHSPECS",
     "GIT_ICASE_PATHSPECS",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    # These change what git answers, or what it says in a reflog.
+    "GIT_REPLACE_REF_BASE",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS",
+    "GIT_MERGE_VERBOSITY",
+    "GIT_REFLOG_ACTION",
 )
 
 

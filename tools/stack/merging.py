@@ -107,7 +107,7 @@ def _without_attributes(repository: Repository) -> Iterator[str]:
     is checked out nor the repository's own ``info/attributes`` may have a say.
     """
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("config", "config.worktree", "objects", "packed-refs", "refs", "shallow"):
+        for name in ("config", "config.worktree", "objects", "packed-refs", "refs", "reftable"):
             target = repository.common_directory.absolute() / name
             if target.exists():
                 (Path(folder) / name).symlink_to(target)

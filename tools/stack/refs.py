@@ -1,6 +1,7 @@
 """Refs moved together, and who else has a hand on a branch."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,14 +10,16 @@ from stack.repository import Repository, Sha, decode, encode
 
 _HEADS = "refs/heads/"
 
+_LONGEST_LOCK = 2.0  # seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A ref that moves from ``old`` to ``new``; an ``old`` of None creates it."""
+    """A ref that moves from ``old`` to ``new``: None before creates it, None after deletes it."""
 
     ref: str
     old: Sha | None
-    new: Sha
+    new: Sha | None
 
 
 def branch_ref(branch: str) -> str:
@@ -30,61 +33,78 @@ def heads(repository: Repository, branches: Sequence[str]) -> dict[str, Sha]:
     Raises:
         Refusal: A branch is a symbolic ref: moving it would move another one.
     """
-    if not branches:
+    found = values(repository, [branch_ref(branch) for branch in branches])
+    return {b: found[branch_ref(b)] for b in branches if branch_ref(b) in found}
+
+
+def values(repository: Repository, refs: Sequence[str]) -> dict[str, Sha]:
+    """What the refs that exist stand at, by full name.
+
+    Raises:
+        Refusal: One is a symbolic ref: moving it would move another one.
+    """
+    if not refs:
         return {}
     answer = repository.run(
-        "for-each-ref",
-        "--format=%(refname)%00%(objectname)%00%(symref)",
-        *map(branch_ref, branches),
+        "for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)", *refs
     )
     listed = [line.split("\0") for line in answer.text.split("\n") if line]
     found = {ref: head for ref, head, _ in listed}
     aim = {ref: target for ref, _, target in listed if target}
-    for branch in branches:
-        if branch_ref(branch) in aim:
+    for ref in refs:
+        if ref in aim:
             raise Refusal(
-                f"branch {branch} is a symbolic ref to {aim[branch_ref(branch)]}, which would move "
-                "with it; make it a branch of its own"
+                f"branch {ref.removeprefix(_HEADS)} is a symbolic ref to {aim[ref]}, which would "
+                "move with it; make it a branch of its own"
             )
     # A pattern also matches refs below it: asking by full name leaves those out.
-    return {b: Sha(found[branch_ref(b)]) for b in branches if branch_ref(b) in found}
+    return {ref: Sha(found[ref]) for ref in refs if ref in found}
 
 
-def move(repository: Repository, updates: Sequence[Update], message: str) -> None:
+def move(
+    repository: Repository, updates: Sequence[Update], message: str, inherited: Sequence[int] = ()
+) -> None:
     """Move all refs in one transaction, or none; each must still stand at its old value.
 
     Args:
         repository: Where the refs are.
         updates: The moves.
         message: What the reflogs say.
+        inherited: Open files that git shall hold open as long as it runs.
 
     Raises:
-        GitFailure: A ref stands elsewhere by now, or a ``reference-transaction`` hook refused.
+        GitFailure: A ref stands elsewhere by now, or a ``reference-transaction`` hook refused. If
+            git itself died or could not write, some refs may have moved.
     """
     if not updates:
         return
-    zero = "0" * len(updates[0].new)
-    lines = ["start"]
-    lines += [f"update {u.ref}\0{u.new}\0{u.old or zero}" for u in updates]
-    lines += ["prepare", "commit"]
-    text = "".join(f"{line}\0" for line in lines)
+    text = "".join(f"{line}\0" for line in ("start", *map(_line, updates), "prepare", "commit"))
     repository.run(
-        "update-ref", "-m", message, "--create-reflog", "--stdin", "-z", stdin=encode(text)
-    )
+        "update-ref", "-m", message, "--create-reflog", "--stdin", "-z",
+        stdin=encode(text), inherited=inherited,
+    )  # fmt: skip
 
 
-def busy_branches(repository: Repository) -> dict[str, str]:
-    """Branches that some worktree has a hand on, each with a sentence that names it.
+def _line(update: Update) -> str:
+    if update.new is None:
+        return f"delete {update.ref}\0{update.old or ''}"
+    return f"update {update.ref}\0{update.new}\0{update.old or '0' * len(update.new)}"
 
-    A branch counts as held where it is checked out, being rebased or bisected: moving its ref alone
-    would show the move as staged changes there, or be undone at the end.
-    """
-    held = {}
+
+def checkouts(repository: Repository) -> dict[str, list[Path]]:
+    """The worktrees each ref is checked out in, by full name."""
+    found: dict[str, list[Path]] = {}
     answer = repository.run("worktree", "list", "--porcelain", "-z")
     for record in decode(answer.stdout).split("\0\0"):
         facts = dict(line.partition(" ")[::2] for line in record.split("\0") if line)
         if "branch" in facts and "bare" not in facts:
-            held[facts["branch"]] = f"is checked out in {facts['worktree']}"
+            found.setdefault(facts["branch"], []).append(Path(facts["worktree"]))
+    return found
+
+
+def under_way(repository: Repository) -> dict[str, str]:
+    """Refs that a rebase or bisection will set at its end, each with a sentence that says where."""
+    held: dict[str, str] = {}
     for folder in (repository.common_directory, *_linked(repository.common_directory)):
         for name, what in (
             ("rebase-merge/head-name", "is being rebased"),
@@ -104,13 +124,25 @@ def busy_branches(repository: Repository) -> dict[str, str]:
     return held
 
 
-def refuse_busy(repository: Repository, branches: Mapping[str, object]) -> None:
+def busy_branches(repository: Repository) -> dict[str, str]:
+    """Branches that some worktree has a hand on, each with a sentence that names it.
+
+    A branch counts as held where it is checked out, being rebased or bisected: moving its ref alone
+    would show the move as staged changes there, or be undone at the end.
+    """
+    places = checkouts(repository).items()
+    return under_way(repository) | {ref: f"is checked out in {there[-1]}" for ref, there in places}
+
+
+def refuse_busy(
+    repository: Repository, branches: Iterable[str], *, may_be_checked_out: bool = False
+) -> None:
     """Refuse if one of the branches is held somewhere.
 
     Raises:
         Refusal: It names the branch and the worktree.
     """
-    held = busy_branches(repository)
+    held = under_way(repository) if may_be_checked_out else busy_branches(repository)
     for branch in branches:
         why = held.get(branch_ref(branch))
         if why is not None:
@@ -118,6 +150,34 @@ def refuse_busy(repository: Repository, branches: Mapping[str, object]) -> None:
                 f"branch {branch} {why}; "
                 "finish there or switch it to another branch (git switch --detach), then run again"
             )
+
+
+def remove_stale_locks(repository: Repository, updates: Sequence[Update], since: float) -> None:
+    """Remove the lock files that a git killed inside ``move`` left on its refs.
+
+    Git removes its locks however it ends, unless it is killed; nothing else ever removes them.
+
+    Args:
+        repository: Where the refs are.
+        updates: The moves of that transaction. No git that makes them may be running any more.
+        since: When the transaction began at the earliest, in seconds since the epoch.
+    """
+    locks = {repository.common_directory / f"{u.ref}.lock": u.new for u in updates}
+    if None in locks.values():
+        locks[repository.common_directory / "packed-refs.lock"] = None
+    for lock, value in locks.items():
+        try:
+            found = lock.stat()
+            text = lock.read_text("ascii", "replace").strip()
+            # Another command's lock holds another value, or stood there before. An empty one does
+            # not say whose it is, but no git keeps one as long as this.
+            if found.st_mtime >= since and not text:
+                time.sleep(_LONGEST_LOCK)
+                found = lock.stat()
+            if found.st_mtime >= since and text in {"", value}:
+                lock.unlink()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
 
 
 def _linked(common: Path) -> tuple[Path, ...]:

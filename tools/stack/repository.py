@@ -37,7 +37,26 @@ _PINNED = (
     "i18n.logOutputEncoding=UTF-8",
     "-c",
     "log.showSignature=false",
+    "-c",
+    "trailer.separators=:",
 )
+
+# For a command with an index of its own. A split index would leave a part of it in the repository,
+# and a hook or a file-system monitor would be started there.
+TEMPORARY_INDEX = (
+    "-c",
+    "core.splitIndex=false",
+    "-c",
+    "core.untrackedCache=false",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    f"core.hooksPath={os.devnull}",
+)
+
+# Replaced and grafted commits are this repository's own view: what is pushed is the true history.
+# git warns of a graft file that it can open, even of an empty one.
+_TRUE_HISTORY = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": f"{os.devnull}/none"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +123,13 @@ class Repository:
         repo.git = git.Git(Path(repo.working_dir))
         self._repo = repo
         self.is_kept = objects is None
-        self._environment: dict[str, str] = {}
+        self._environment = dict(_TRUE_HISTORY)
         if objects is not None:
-            self._environment = {
+            self._environment |= {
                 "GIT_OBJECT_DIRECTORY": str(objects),
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self.git_path("objects")),
             }
-            repo.git.update_environment(**self._environment)
+        repo.git.update_environment(**self._environment)
 
     @classmethod
     def open(cls, path: Path, objects: Path | None = None) -> Self:
@@ -177,6 +196,7 @@ class Repository:
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
         accept: Iterable[int] = (0,),
+        inherited: Sequence[int] = (),
     ) -> Answer:
         """Run a git command in the repository.
 
@@ -185,6 +205,7 @@ class Repository:
             stdin: What it reads.
             environment: Variables beside the user's own.
             accept: Exit statuses that are answers rather than failures.
+            inherited: Open files that the command keeps open as long as it runs.
 
         Raises:
             GitFailure: It ended with another status.
@@ -200,6 +221,7 @@ class Repository:
                 with_exceptions=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
+                pass_fds=tuple(inherited),
             )
         answer = Answer(int(status), bytes(stdout), str(stderr))
         if answer.status not in accept:
@@ -238,6 +260,13 @@ class Repository:
     def tree_of(self, commit: Sha) -> Sha:
         """The tree of a commit."""
         return Sha(self.run("rev-parse", f"{commit}^{{tree}}").text)
+
+    def trees_of(self, commits: Sequence[Sha]) -> tuple[Sha, ...]:
+        """The trees of commits, in their order."""
+        if not commits:
+            return ()
+        answer = self.run("rev-parse", *(f"{commit}^{{tree}}" for commit in commits))
+        return tuple(Sha(line) for line in answer.text.split())
 
     # Objects
 
@@ -322,10 +351,11 @@ class Repository:
         )
         with tempfile.TemporaryDirectory() as folder:
             index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}  # noqa: PTH118 - a string is needed
+            pinned = (*TEMPORARY_INDEX, "-c", "core.ignoreCase=false")
             if tree is not None:
-                self.run("read-tree", tree, environment=index)
-            self.run("update-index", "-z", "--index-info", stdin=lines, environment=index)
-            return Sha(self.run("write-tree", environment=index).text)
+                self.run(*pinned, "read-tree", tree, environment=index)
+            self.run(*pinned, "update-index", "-z", "--index-info", stdin=lines, environment=index)
+            return Sha(self.run(*pinned, "write-tree", environment=index).text)
 
     def commit_tree(
         self,

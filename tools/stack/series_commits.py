@@ -11,6 +11,8 @@ LONGEST_SUBJECT = 72  # columns; git's own tools cut off or wrap what is longer
 
 _KEYS = ("Adds", "Regenerates")
 
+_OF_GIT = {".git", "git~1"}  # the second is its short name on some file systems
+
 
 def read_commits(
     source: Source, heading: SyntaxTreeNode, content: Sequence[SyntaxTreeNode]
@@ -114,6 +116,8 @@ def _read_paths(
             raise source.refusal(
                 line, f"path `{path}` is not plain; write it from the root, with no `.` or `..`"
             )
+        if any(part.casefold() in _OF_GIT for part in path.split("/")):
+            raise source.refusal(line, f"path `{path}` lies in a git directory; choose another")
     return spans
 
 

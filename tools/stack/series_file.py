@@ -38,6 +38,7 @@ from stack.series_source import Source, code_spans, is_heading, line_of, span, w
 
 _COLUMNS = ["PR", "Branch", "Depends on", "Title", "State"]
 _TEXTS = ("Why", "What", "Tests", "Compatibility")
+_LONGEST_SHOWN = 40
 _STATES: dict[str, State] = {state: state for state in get_args(State)}
 
 
@@ -147,8 +148,9 @@ def _read_row(source: Source, node: SyntaxTreeNode) -> _Row:
 
 
 def _number(source: Source, line: int, text: str) -> int:
-    if not re.fullmatch(r"#[1-9][0-9]*", text, re.ASCII):
-        raise source.refusal(line, f"'{text}' is no PR number; write it like #8045")
+    if not re.fullmatch(r"#[1-9][0-9]{0,8}", text, re.ASCII):
+        shown = text if len(text) < _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+        raise source.refusal(line, f"'{shown}' is no PR number; write it like #8045")
     return int(text[1:])
 
 

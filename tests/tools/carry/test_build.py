@@ -170,6 +170,17 @@ def test_a_new_file_that_the_base_has_already(fork):
     )
 
 
+def test_a_new_file_that_links_out_of_the_series(fork):
+    (fork.root.parent / "secret").write_text("secret\n")
+    file = fork.root / "megatron/core/sizes.py"
+    file.unlink()
+    file.symlink_to(fork.root.parent / "secret")
+    assert refused(fork) == (
+        f"SERIES.md:23: the new file megatron/core/sizes.py is a link out of {fork.root}; "
+        "put the file itself there"
+    )
+
+
 def test_a_new_file_that_is_missing_here(fork):
     (fork.root / "megatron/core/sizes.py").unlink()
     assert refused(fork) == (
@@ -219,3 +230,52 @@ def test_no_main_and_no_fork(fork):
         "error: build/fork: no such folder; name a repository with --repo\n",
     )
     assert not (fork.root / "build").exists()
+
+
+def land_root(fork):
+    """Main has root's commits as one, and SERIES.md says so."""
+    assert build(fork).code == 0
+    fork.git("merge", "--quiet", "--squash", "root")
+    fork.git("commit", "--quiet", "-m", "Start (#1)")
+    fork.git("branch", "-D", *BRANCHES)
+    fork.change("SERIES.md", "| main | Start | open |", "| main | Start | landed |")
+
+
+def test_a_pr_that_landed_is_not_built_and_others_start_on_main(fork):
+    land_root(fork)
+    done = build(fork)
+    assert done.code == 0, done.err
+    assert fork.graph("left", "right", "top") == (
+        "* Use both (top)\n"
+        "*   Merge what go right brings from #3\n"
+        "|\\\n"
+        "| * Train with it (right)\n"
+        "| * Double the size\n"
+        "* | Pass the size (left)\n"
+        "|/\n"
+        "* Start (#1) (main)\n"
+        "* Start main"
+    )
+    assert "root" not in fork.refs()
+    assert fork.committed("top") == whole(fork, "top")
+
+
+def test_what_main_changed_in_a_landed_file_is_kept(fork):
+    land_root(fork)
+    fork.write({"megatron/core/sizes.py": "def own_size():\n    return 4\n\n\nX = 1\n"}, fork.tree)
+    fork.git("commit", "--quiet", "--all", "-m", "Go on")
+    done = build(fork)
+    assert done.code == 0, done.err
+    assert fork.committed("right")["megatron/core/sizes.py"] == (
+        "def own_size():\n    return 8\n\n\nX = 1\n"
+    )
+
+
+def test_a_superseded_pr_is_not_built_and_nothing_is_built_on_it(fork):
+    fork.change("SERIES.md", "| #1 | Go left | open |", "| #1 | Go left | superseded |")
+    assert refused(fork) == (
+        "SERIES.md:8: #4 depends on #2, which is superseded; write its successor there"
+    )
+    fork.change("SERIES.md", "| #2, #3 | Join |", "| #3 | Join |")
+    build(fork)
+    assert "left" not in fork.refs()

@@ -56,6 +56,12 @@ def test_releases_become_commits_of_main(fork, wheels):
     assert fork.git("status", "--porcelain", "--ignored") == ""
 
 
+def test_a_setting_about_trailers_adds_no_release_twice(fork):
+    fork.git("config", "trailer.separators", "=")
+    assert load(fork, "0.19.0") == "tree: main holds megatron-core 0.19.0 already"
+    assert fork.refs() == {"main": fork.main}
+
+
 @pytest.mark.parametrize("setting", ["none", "merge.autoStash", "merge.verifySignatures"])
 def test_local_changes_stay(fork, setting):
     if setting != "none":

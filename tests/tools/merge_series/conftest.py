@@ -244,3 +244,59 @@ def world(tmp_path: Path) -> World:
     made.git("branch", "by-hand", "ratchet")
     made.commit("by-hand", {"megatron/core/notes.txt": "one\nTWO\nthree\n"}, "Shout the second")
     return made
+
+
+class Hand(World):
+    """A fork whose branches people write by hand, and a SERIES.md that only declares them."""
+
+    def declare(self, *rows: str) -> None:
+        """Write SERIES.md: a row each, such as ``#2 child #1`` or ``#2 child #1 landed``."""
+        table, sections = [], []
+        for row in rows:
+            number, branch, on, *state = row.split(" ")
+            title = f"Do {branch}"
+            listed = ", ".join(on.split(","))
+            table.append(
+                f"| {number} | `{branch}` | {listed} | {title} | {(state or ['open'])[0]} |\n"
+            )
+            sections.append(f"\n## {number} {title}\n\nBrings: what {branch} does\n")
+        head = "# Series\n\n| PR | Branch | Depends on | Title | State |\n|---|---|---|---|---|\n"
+        (self.root / "SERIES.md").write_text(head + "".join(table) + "".join(sections))
+
+    def grow(self, branch: str, start: str, *commits: dict[str, str | None]) -> str:
+        """Make a branch at ``start`` (several, separated by commas: their merge), with commits."""
+        first, *others = start.split(",")
+        desk = self.root / "desk"
+        self.git("worktree", "add", "--quiet", "-b", branch, str(desk), first)
+        for other in others:
+            self.git("merge", "--quiet", "--no-edit", other, where=desk)
+        self.git("worktree", "remove", "--force", str(desk))
+        for number, files in enumerate(commits, 1):
+            self.commit(branch, files, f"{branch.capitalize()} {number}")
+        return self.git("rev-parse", branch)
+
+    def squash(self, branch: str, subject: str) -> str:
+        """Land a branch as its hosting would: all it brings, as one commit on main."""
+        self.git("merge", "--quiet", "--squash", branch)
+        self.git("commit", "--quiet", "-m", subject)
+        return self.git("rev-parse", "main")
+
+    def states(self) -> list[str]:
+        """The last cell of every row of SERIES.md."""
+        rows = (self.root / "SERIES.md").read_text().splitlines()
+        return [row.split("|")[5].strip() for row in rows if row.startswith("| #")]
+
+    def files(self, revision: str) -> dict[str, str]:
+        """Every file of a revision."""
+        paths = self.git("ls-tree", "-r", "--name-only", revision).splitlines()
+        return {path: self.show(revision, path) for path in paths}
+
+
+@pytest.fixture
+def hand(tmp_path: Path) -> Hand:
+    """A fork with one commit on main and no branch yet."""
+    made = Hand(tmp_path)
+    made.fork.mkdir()
+    made.git("init", "--quiet")
+    made.commit("main", {"notes.txt": NOTES, "shared.txt": "a\nb\nc\nd\ne\n"}, "Start main")
+    return made

@@ -156,7 +156,9 @@ def test_a_marker_that_a_parent_had_excuses_no_other(world):
     assert world.run("sync", "--continue").code == 0
 
 
-@pytest.mark.parametrize("name", ["GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS"])
+@pytest.mark.parametrize(
+    "name", ["GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS"]
+)
 def test_how_the_user_reads_paths_changes_nothing(world, monkeypatch, name):
     world.commit("main", {"README": "new\n"}, "Add a readme")
     monkeypatch.setenv(name, "1")

@@ -339,6 +339,18 @@ Text.
             id="unknown dependency",
         ),
         pytest.param(
+            "| #2 | `two` |",
+            f"| #{'9' * 5000} | `two` |",
+            f"4: '#{'9' * 39}...' is no PR number; write it like #8045",
+            id="number of 5000 digits",
+        ),
+        pytest.param(
+            "`a/two.py`",
+            "`a/.Git/hooks/post-checkout`",
+            "24: path `a/.Git/hooks/post-checkout` lies in a git directory; choose another",
+            id="path in a git directory",
+        ),
+        pytest.param(
             "| #1 | Second",
             "| main, #1 | Second",
             "4: 'main' is no PR number; write it like #8045",

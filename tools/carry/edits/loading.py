@@ -119,6 +119,8 @@ def _read_yaml(source: PurePosixPath, text: str) -> tuple[yaml.Node | None, Any]
         ) from error
     except (yaml.YAMLError, ValueError) as error:
         raise Refusal(f"{source}:1: no valid YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise Refusal(f"{source}:1: nested too deep; edits are one list of plain keys") from error
     finally:
         loader.dispose()
     _refuse_repeated_keys(source, node)

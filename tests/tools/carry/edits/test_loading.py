@@ -53,6 +53,7 @@ EDIT = "edits:\n- pr: 1\n  commit: 1\n"
     ("text", "message"),
     [
         ("", "1: wants a mapping, found None"),
+        ("edits: " + "[" * 5000, "1: nested too deep; edits are one list of plain keys"),
         ("edits: [\n", "2: no valid YAML: expected the node content, but found '<stream end>'"),
         ("edits:\n- 3\n", "2: edits: wants a mapping, found 3"),
         ("edits: []\n", "1: edits: is empty"),

@@ -1,0 +1,260 @@
+"""``fold``: PRs superseded by one, with a commit for each."""
+
+import pytest
+
+
+@pytest.fixture
+def diamond(hand):
+    """A diamond of four PRs, and one more on two of them."""
+    hand.declare("#1 root main", "#2 left #1", "#3 right #1", "#4 top #2,#3", "#5 user #2,#4")
+    hand.grow("root", "main", {"shared.txt": "a\nB\nc\nd\ne\n", "root.txt": "1\n"})
+    hand.grow("left", "root", {"shared.txt": "A\nB\nc\nd\ne\n"}, {"left.txt": "1\n"})
+    hand.grow("right", "root", {"shared.txt": "a\nB\nc\nd\nE\n"})
+    hand.grow("top", "left,right", {"root.txt": None, "top.txt": "1\n"})
+    hand.grow("user", "top", {"user.txt": "1\n"})
+    return hand
+
+
+def fold(hand, *numbers, pr="9", branch="whole"):
+    return hand.run("fold", "--pr", pr, "--branch", branch, "--title", "Do it all", *numbers)
+
+
+def refused(hand, *numbers, **options):
+    before, text = hand.heads(), (hand.root / "SERIES.md").read_bytes()
+    done = fold(hand, *numbers, **options)
+    assert (hand.heads(), (hand.root / "SERIES.md").read_bytes()) == (before, text)
+    return done
+
+
+def test_a_whole_diamond_becomes_a_commit_a_pr(diamond):
+    old = diamond.heads()
+    done = fold(diamond, "4", "#1", "2", "3")
+    assert done.code == 0, done.err
+    now = diamond.heads()
+    assert (
+        diamond.graph("main", "whole")
+        == """\
+* Do top (whole)
+* Do right
+* Do left
+* Do root
+* Start main (main)"""
+    )
+    assert (
+        diamond.message("whole~2")
+        == """\
+Do left
+
+Brings what left does.
+
+Originally #2.
+
+Signed-off-by: Ada Test <ada@example.org>"""
+    )
+    assert diamond.files("whole") == diamond.files("top")
+    assert diamond.files("whole~1")["shared.txt"] == "A\nB\nc\nd\nE\n"
+    assert {b: now[b] for b in ("root", "left", "right", "top")} == {
+        b: old[b] for b in ("root", "left", "right", "top")
+    }
+    assert diamond.files("user") == {**diamond.files("top"), "user.txt": "1\n"}
+    assert (
+        diamond.message("user")
+        == f"""\
+Record that #9 supersedes #1, #2, #3 and #4
+
+The files of whole at {now["whole"][:12]} are those of merging what it
+supersedes, all of which this branch contains, so it keeps its files as
+they are.
+
+Absorbs: {old["root"]}
+Absorbs: {old["left"]}
+Absorbs: {old["right"]}
+Absorbs: {old["top"]}
+Signed-off-by: Ada Test <ada@example.org>"""
+    )
+    assert (diamond.root / "SERIES.md").read_text().splitlines()[4:10] == [
+        "| #1 | `root` | main | Do root | superseded |",
+        "| #2 | `left` | #1 | Do left | superseded |",
+        "| #3 | `right` | #1 | Do right | superseded |",
+        "| #4 | `top` | #2, #3 | Do top | superseded |",
+        "| #5 | `user` | #9 | Do user | open |",
+        "| #9 | `whole` | main | Do it all | open |",
+    ]
+    assert (
+        (diamond.root / "SERIES.md")
+        .read_text()
+        .endswith("\n\n## #9 Do it all\n\nSupersedes #4, #1, #2, #3, with a commit for each.\n")
+    )
+
+
+def test_after_a_fold_the_stack_goes_on(diamond):
+    assert fold(diamond, "1", "2", "3", "4").code == 0
+    diamond.commit("main", {"README": "1\n"}, "Go on")
+    diamond.commit("whole", {"shared.txt": "A\nBB\nc\nd\nE\n"}, "Review")
+    done = diamond.run("sync")
+    assert done.code == 0, done.err
+    assert diamond.files("user") == {
+        "README": "1\n",
+        "left.txt": "1\n",
+        "notes.txt": "one\ntwo\nthree\n",
+        "shared.txt": "A\nBB\nc\nd\nE\n",
+        "top.txt": "1\n",
+        "user.txt": "1\n",
+    }
+    assert diamond.run("verify").code == 0
+    assert '"changes": []' in diamond.run("status", "--json").out
+
+
+def test_a_part_of_the_stack_is_folded_onto_what_it_depends_on(diamond):
+    done = fold(diamond, "2", "3")
+    assert done.code == 0, done.err
+    assert (
+        diamond.graph("main", "root", "whole")
+        == """\
+* Do right (whole)
+* Do left
+* Root 1 (root)
+* Start main (main)"""
+    )
+    assert diamond.files("whole") == {
+        "left.txt": "1\n",
+        "notes.txt": "one\ntwo\nthree\n",
+        "root.txt": "1\n",
+        "shared.txt": "A\nB\nc\nd\nE\n",
+    }
+    rows = (diamond.root / "SERIES.md").read_text().splitlines()[4:10]
+    assert rows[3:] == [
+        "| #4 | `top` | #9 | Do top | open |",
+        "| #5 | `user` | #9, #4 | Do user | open |",
+        "| #9 | `whole` | #1 | Do it all | open |",
+    ]
+    assert diamond.run("sync").code == 0
+    assert diamond.files("top") == {
+        "left.txt": "1\n",
+        "notes.txt": "one\ntwo\nthree\n",
+        "shared.txt": "A\nB\nc\nd\nE\n",
+        "top.txt": "1\n",
+    }
+
+
+def test_a_fold_onto_several_starts_at_their_merge(diamond):
+    assert fold(diamond, "4").code == 0
+    assert (
+        diamond.git("log", "--format=%s", "--first-parent", "whole", "-2").splitlines()[0]
+        == "Do top"
+    )
+    assert diamond.files("whole") == diamond.files("top")
+    # The merge at which the folded branch itself starts.
+    assert diamond.git("rev-parse", "whole^") == diamond.git("rev-parse", "top^")
+
+
+def test_a_dependent_on_one_of_the_folded_gets_the_others(diamond):
+    diamond.declare("#1 root main", "#2 left #1", "#3 right #1", "#6 aside #2")
+    diamond.grow("aside", "left", {"aside.txt": "1\n"})
+    assert fold(diamond, "2", "3").code == 0
+    assert diamond.files("aside") == {**diamond.files("whole"), "aside.txt": "1\n"}
+    assert diamond.git("log", "--format=%s", "--first-parent", "aside", "-3").splitlines() == [
+        "Record that #9 supersedes #2 and #3",
+        "Merge what right does from #3",
+        "Aside 1",
+    ]
+
+
+def test_a_dry_run_shows_it_and_changes_nothing(diamond):
+    before, text = diamond.contents(), (diamond.root / "SERIES.md").read_bytes()
+    done = diamond.run(
+        "fold", "--dry-run", "--pr", "9", "--branch", "whole", "--title", "All", "1", "2", "3", "4"
+    )
+    assert done.code == 0, done.err
+    assert "+| #4 | `top` | #2, #3 | Do top | superseded |" in done.err
+    assert (diamond.contents(), (diamond.root / "SERIES.md").read_bytes()) == (before, text)
+
+
+def test_what_does_not_make_one_successor_is_refused(diamond):
+    series = diamond.root / "SERIES.md"
+    for numbers, said in (
+        (("1", "4"), (
+            "SERIES.md:6: #2 depends on #1 and another folded PR depends on #2, so the successor "
+            "would depend on itself; fold #2 as well\n"
+        )),
+        (("8",), f"{series}: #8 has no row; correct the number\n"),
+    ):  # fmt: skip
+        done = refused(diamond, *numbers)
+        assert (done.code, done.err) == (1, f"error: {said}")
+    done = refused(diamond, "2", pr="3")
+    assert done.err == "error: SERIES.md:7: #3 has a row already; take another number\n"
+    done = refused(diamond, "2", branch="top")
+    assert done.err.endswith("the branch top exists, so top cannot be made; choose another name\n")
+
+
+def test_branches_out_of_step_are_refused(diamond):
+    diamond.commit("left", {"left.txt": "2\n"}, "Go on")
+    done = refused(diamond, "1", "2", "3", "4")
+    assert (done.code, done.err) == (
+        1,
+        "error: top lacks #2; run merge_series sync first\n",
+    )
+
+
+def test_a_merge_that_needs_a_person_is_refused(diamond):
+    diamond.declare("#1 root main", "#2 left #1", "#3 right #1")
+    diamond.commit("right", {"shared.txt": "AA\nB\nc\nd\nE\n"}, "Take the first line as well")
+    done = refused(diamond, "2", "3")
+    assert done.code == 3
+    assert done.err.startswith("error: whole: merging #3 needs a person for shared.txt: ")
+
+
+def test_a_conflict_that_a_branch_settled_where_it_starts_is_taken_from_there(hand):
+    hand.declare("#1 left main", "#2 right main", "#3 top #1,#2")
+    hand.grow("left", "main", {"notes.txt": "one\nL\nthree\n"})
+    hand.grow("right", "main", {"notes.txt": "one\nR\nthree\n"})
+    hand.git("switch", "--quiet", "-c", "top", "left")
+    hand.git("merge", "--quiet", "right", check=False)
+    hand.write({"notes.txt": "one\nL R\nthree\n"}, hand.fork)
+    hand.git("commit", "--quiet", "--all", "-m", "Join left and right")
+    hand.git("switch", "--quiet", "main")
+    hand.commit("top", {"top.txt": "1\n"}, "Top 1")
+    done = fold(hand, "1", "2", "3")
+    assert done.code == 0, done.err
+    assert [hand.show(f"whole~{back}", "notes.txt") for back in (2, 1, 0)] == [
+        "one\nL\nthree\n",
+        "one\nL R\nthree\n",
+        "one\nL R\nthree\n",
+    ]
+
+
+def test_a_dependent_that_is_checked_out_is_refused(diamond):
+    diamond.git("worktree", "add", "--quiet", str(diamond.root / "desk"), "user")
+    done = refused(diamond, "1", "2", "3", "4")
+    assert done.code == 1
+    assert done.err.startswith("error: branch user is checked out in ")
+
+
+def test_carried_prs_are_folded_with_their_generated_file(world):
+    done = fold(world, "1", "2")
+    assert done.code == 0, done.err
+    assert world.git("rev-parse", "whole^{tree}") == world.git("rev-parse", "offsets^{tree}")
+    assert world.git("log", "--format=%s", "whole").splitlines() == [
+        "Pass the size",
+        "List the global reads",
+        "Start main",
+    ]
+    assert world.message("whole") == (
+        "Pass the size\n\nWhat.\n\nOriginally #2.\n\nSigned-off-by: Ada Test <ada@example.org>"
+    )
+    world.commit("main", {"README": "1\n"}, "Go on")
+    done = world.run("sync")
+    assert done.code == 0, done.err
+    assert world.run("verify").code == 0
+
+
+def test_a_fold_is_taken_back_with_its_rows_and_brought_again(diamond):
+    before, text = diamond.heads(), (diamond.root / "SERIES.md").read_bytes()
+    assert fold(diamond, "1", "2", "3", "4").code == 0
+    after, written = diamond.heads(), (diamond.root / "SERIES.md").read_bytes()
+    done = diamond.run("undo")
+    assert done.code == 0, done.err
+    assert (diamond.heads(), (diamond.root / "SERIES.md").read_bytes()) == (before, text)
+    done = diamond.run("redo")
+    assert done.code == 0, done.err
+    assert (diamond.heads(), (diamond.root / "SERIES.md").read_bytes()) == (after, written)

@@ -1,0 +1,544 @@
+"""PRs that landed on main, in whatever form, and what their dependents become."""
+
+import json
+
+import pytest
+
+PARENT = "#1 parent main"
+CHILD = "#2 child #1"
+START = {"notes.txt": "one\ntwo\nthree\n", "shared.txt": "a\nb\nc\nd\ne\n"}
+
+
+@pytest.fixture
+def pair(hand):
+    """A parent of two commits, and a child on it that changes the same lines."""
+    hand.declare(PARENT, CHILD)
+    hand.grow(
+        "parent",
+        "main",
+        {"notes.txt": "one\nTWO\nthree\n", "test_parent.py": "assert 1\n"},
+        {"notes.txt": "one\nTWO!\nthree\n"},
+    )
+    hand.grow("child", "parent", {"notes.txt": "one\nTWO?\nthree\n", "test_parent.py": None})
+    return hand
+
+
+def lines(ran):
+    return [line.rstrip() for line in ran.err.splitlines()]
+
+
+def refused(hand, *arguments):
+    """Run a sync that has to stop, and check that it changed nothing a user can see."""
+    before, text = hand.heads(), (hand.root / "SERIES.md").read_text()
+    done = hand.run("sync", *arguments)
+    assert (hand.heads(), (hand.root / "SERIES.md").read_text()) == (before, text)
+    return done
+
+
+def test_git_alone_conflicts_and_brings_back_what_the_child_deleted(pair):
+    pair.squash("parent", "Do parent (#1)")
+    pair.git("switch", "--quiet", "--detach", "child")
+    merged = pair.git("merge", "main", check=False)
+    assert "CONFLICT (content): Merge conflict in notes.txt" in merged
+    assert (pair.fork / "test_parent.py").exists()
+
+
+def test_a_squashed_parent_of_several_commits_raises_no_conflict(pair):
+    old = pair.heads()
+    pair.commit("main", {"README": "1\n"}, "Add a readme")
+    landing = pair.squash("parent", "Do parent (#1)")
+    pair.commit("main", {"README": "2\n"}, "Go on")
+    done = pair.run("sync")
+    assert done.code == 0, done.err
+    assert pair.files("child") == {
+        "README": "2\n",
+        "notes.txt": "one\nTWO?\nthree\n",
+        "shared.txt": START["shared.txt"],
+    }
+    assert (
+        pair.graph("main", "child", "parent")
+        == """\
+*   Merge main into child (child)
+|\\
+| * Go on (main)
+* | Record that #1 landed in main
+|\\|
+| * Do parent (#1)
+* | Merge main into child
+|\\|
+| * Add a readme
+* | Child 1
+* | Parent 2 (parent)
+* | Parent 1
+|/
+* Start main"""
+    )
+    assert pair.heads()["parent"] == old["parent"]
+    assert (
+        pair.message("child^")
+        == f"""\
+Record that #1 landed in main
+
+Main has it as {landing[:12]}, whose files are those of merging parent
+at {old["parent"][:12]} into the commit before. This branch contains both, so
+it keeps its files as they are.
+
+Absorbs: {old["parent"]}
+Signed-off-by: Ada Test <ada@example.org>"""
+    )
+    series = pair.root / "SERIES.md"
+    assert lines(done)[-10:] == [
+        "3 commits stood on the branches before; 3 of them are reachable now.",
+        f"#1 landed in main as {landing[:12]}; its branch is kept.",
+        f"{series} is changed:",
+        f"--- {series}",
+        f"+++ {series}",
+        "@@ -4,3 +4,3 @@",
+        " |---|---|---|---|---|",
+        "-| #1 | `parent` | main | Do parent | open |",
+        "+| #1 | `parent` | main | Do parent | landed |",
+        " | #2 | `child` | #1 | Do child | open |",
+    ]
+
+
+def test_a_second_sync_after_a_landing_finds_nothing(pair):
+    pair.squash("parent", "Do parent (#1)")
+    assert pair.run("sync").code == 0
+    before = pair.contents()
+    again = pair.run("sync")
+    assert lines(again) == [
+        "Every branch is up to date; nothing was changed.",
+        "4 commits stood on the branches before; 4 of them are reachable now.",
+    ]
+    assert pair.contents() == before
+    assert pair.run("verify").code == 0
+
+
+def test_main_that_moves_on_in_the_same_lines_still_conflicts_there(pair):
+    pair.squash("parent", "Do parent (#1)")
+    pair.commit("main", {"notes.txt": "one\nTWO! and more\nthree\n"}, "Change what landed")
+    done = pair.run("sync")
+    assert done.code == 3
+    assert pair.states() == ["open", "open"]
+    desk = pair.fork / ".git/merge_series/worktree"
+    merged = (desk / "notes.txt").read_text().splitlines()
+    assert [line for line in merged if line[:7] not in {"<<<<<<<", ">>>>>>>"}] == [
+        "one",
+        "TWO?",
+        "=======",
+        "TWO! and more",
+        "three",
+    ]
+    assert not (desk / "test_parent.py").exists()
+    pair.write({"notes.txt": "one\nTWO? and more\nthree\n"}, desk)
+    pair.git("add", "--all", where=desk)
+    on = pair.run("sync", "--continue")
+    assert on.code == 0, on.err
+    assert pair.files("child")["notes.txt"] == "one\nTWO? and more\nthree\n"
+    assert pair.states() == ["landed", "open"]
+
+
+def test_what_main_changed_after_the_landing_elsewhere_is_kept(pair):
+    pair.squash("parent", "Do parent (#1)")
+    pair.commit("main", {"shared.txt": "a\nb\nC\nd\ne\n", "notes.txt": "one\nTWO!\n3\n"}, "Go on")
+    done = pair.run("sync")
+    assert done.code == 3  # the line beside the child's own
+    pair.run("sync", "--abort")
+    pair.commit("main", {"notes.txt": "one\nTWO!\nthree\n"}, "Go back")
+    done = pair.run("sync")
+    assert done.code == 0, done.err
+    assert pair.files("child") == {
+        "notes.txt": "one\nTWO?\nthree\n",
+        "shared.txt": "a\nb\nC\nd\ne\n",
+    }
+
+
+def test_a_dry_run_shows_the_row_and_leaves_every_byte(pair):
+    pair.squash("parent", "Do parent (#1)")
+    before, text = pair.contents(), (pair.root / "SERIES.md").read_bytes()
+    done = pair.run("sync", "--dry-run")
+    assert done.code == 0, done.err
+    assert f"{pair.root / 'SERIES.md'} would change:" in lines(done)
+    assert "+| #1 | `parent` | main | Do parent | landed |" in lines(done)
+    assert (pair.contents(), (pair.root / "SERIES.md").read_bytes()) == (before, text)
+
+
+def test_json_says_what_landed_where(pair):
+    landing = pair.squash("parent", "Do parent (#1)")
+    done = pair.run("sync", "--json")
+    assert json.loads(done.out)["landed"] == {"1": landing}
+
+
+def test_a_branch_that_went_on_after_it_landed_stops(pair):
+    landing = pair.squash("parent", "Do parent (#1)")
+    head = pair.commit("parent", {"late.txt": "x\n", "notes.txt": "1\nTWO!\nthree\n"}, "Go on")
+    done = refused(pair)
+    assert done.code == 3
+    assert done.err == (
+        f"error: main has #1 as {landing[:12]} 'Do parent (#1)', but that is not parent at "
+        f"{head[:12]} merged into the commit before: they differ in late.txt, notes.txt; nothing "
+        "was changed. If parent went on since, move what is new to a PR of its own; if main has "
+        "it in another form, merge main by hand into every branch that holds parent and write "
+        "landed in its row; if that commit is no landing of it, merge main into parent by hand\n"
+    )
+
+
+def test_a_squash_that_was_changed_on_the_way_stops(pair):
+    pair.git("merge", "--quiet", "--squash", "parent")
+    pair.write({"shared.txt": "a\n"}, pair.fork)
+    pair.git("commit", "--quiet", "--all", "-m", "Do parent (#1)")
+    done = refused(pair)
+    assert (done.code, "they differ in shared.txt; " in done.err) == (3, True)
+
+
+def test_after_a_merge_by_hand_and_landed_in_the_row_it_goes_on(pair):
+    pair.git("merge", "--quiet", "--squash", "parent")
+    pair.write({"shared.txt": "a\n"}, pair.fork)
+    pair.git("commit", "--quiet", "--all", "-m", "Do parent (#1)")
+    pair.git("switch", "--quiet", "child")
+    pair.git("merge", "--quiet", "-X", "ours", "--no-edit", "main")
+    pair.git("switch", "--quiet", "main")
+    pair.declare(f"{PARENT} landed", CHILD)
+    pair.commit("main", {"README": "new\n"}, "Add a readme")
+    done = pair.run("sync")
+    assert done.code == 0, done.err
+    assert lines(done)[0] == "child: merged main"
+
+
+def test_a_landing_that_no_subject_names_is_named_by_hand(pair):
+    landing = pair.squash("parent", "Do parent")
+    pair.commit("main", {"README": "new\n"}, "Add a readme")
+    done = pair.run("sync", "--landed", f"1={landing}")
+    assert done.code == 0, done.err
+    assert pair.files("child") == {
+        "README": "new\n",
+        "notes.txt": "one\nTWO?\nthree\n",
+        "shared.txt": START["shared.txt"],
+    }
+    assert pair.states() == ["landed", "open"]
+
+
+def test_a_named_landing_is_remembered_while_a_person_works(pair):
+    landing = pair.squash("parent", "Do parent")
+    pair.commit("main", {"notes.txt": "one\nTWO! and more\nthree\n"}, "Change what landed")
+    assert pair.run("sync", "--landed", f"1={landing}").code == 3
+    desk = pair.fork / ".git/merge_series/worktree"
+    pair.write({"notes.txt": "one\nTWO? and more\nthree\n"}, desk)
+    pair.git("add", "--all", where=desk)
+    on = pair.run("sync", "--continue")
+    assert on.code == 0, on.err
+    assert pair.states() == ["landed", "open"]
+    assert pair.git("log", "--format=%s", "--first-parent", "child", "-3").splitlines() == [
+        "Merge main into child",
+        "Record that #1 landed in main",
+        "Child 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "said"),
+    [
+        ("3=main", 1, "error: --landed: SERIES.md has no PR #3 that could land; correct it\n"),
+        ("1=nothing", 1, "error: --landed 1=nothing: main has no such commit\n"),
+        ("1=child", 1, "error: --landed 1=child: main has no such commit\n"),
+        ("1", 2, "1: write each PR once, like 8045=1a2b3c4d\n"),
+    ],
+)
+def test_a_landing_named_wrongly_is_refused(pair, value, code, said):
+    pair.commit("main", {"README": "new\n"}, "Add a readme")
+    done = refused(pair, "--landed", value)
+    assert (done.code, done.err[-len(said) :]) == (code, said)
+
+
+def test_a_row_that_says_landed_needs_a_commit_that_names_it(pair):
+    landing = pair.squash("parent", "Do parent")
+    pair.declare(f"{PARENT} landed", CHILD)
+    done = refused(pair)
+    assert (done.code, done.err) == (
+        3,
+        (
+            "error: SERIES.md:5: #1 is said to have landed and child holds it, but no commit of "
+            "main since names it; say which one it is: --landed 1=SHA\n"
+        ),
+    )
+    assert pair.run("sync", "--landed", f"1={landing[:10]}").code == 0
+    pair.commit("main", {"README": "new\n"}, "Add a readme")
+    assert pair.run("sync").code == 0
+
+
+def test_a_row_that_says_landed_is_absorbed_all_the_same(pair):
+    pair.squash("parent", "Do parent (#1)")
+    pair.declare(f"{PARENT} landed", CHILD)
+    done = pair.run("sync")
+    assert done.code == 0, done.err
+    assert pair.files("child")["notes.txt"] == "one\nTWO?\nthree\n"
+    assert "test_parent.py" not in pair.files("child")
+
+
+def test_a_merged_parent_is_landed_as_it_is(pair):
+    pair.git("merge", "--quiet", "--no-ff", "-m", "Merge pull request #1 from me/parent", "parent")
+    landing = pair.git("rev-parse", "main")
+    done = pair.run("sync")
+    assert done.code == 0, done.err
+    assert f"#1 landed in main as {landing[:12]}; its branch is kept." in lines(done)
+    assert pair.states() == ["landed", "open"]
+    assert (
+        pair.graph("main", "child", "parent")
+        == """\
+*   Merge main into child (child)
+|\\
+| *   Merge pull request #1 from me/parent (main)
+| |\\
+* | | Child 1
+| |/
+|/|
+* | Parent 2 (parent)
+* | Parent 1
+|/
+* Start main"""
+    )
+
+
+def test_a_merged_parent_that_went_on_stops(pair):
+    pair.git("merge", "--quiet", "--no-ff", "-m", "Merge pull request #1 from me/parent", "parent")
+    pair.commit("parent", {"late.txt": "x\n"}, "Go on")
+    done = refused(pair)
+    assert (done.code, "they differ in late.txt; " in done.err) == (3, True)
+
+
+def test_a_branch_without_commits_of_its_own_has_not_landed(hand):
+    hand.declare("#1 parent main", "#2 child #1", "#3 other main")
+    hand.grow("parent", "main", {"notes.txt": "one\n2\nthree\n"})
+    hand.grow("child", "parent")
+    hand.grow("other", "main")
+    hand.git("merge", "--quiet", "--no-ff", "-m", "Take parent", "parent")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert hand.states() == ["landed", "open", "open"]
+
+
+def test_a_rebased_parent_is_known_by_its_patches(pair):
+    pair.commit("main", {"README": "1\n"}, "Add a readme")
+    pair.git("cherry-pick", "parent~1", "parent")
+    landing = pair.git("rev-parse", "main")
+    pair.commit("main", {"README": "2\n"}, "Go on")
+    done = pair.run("sync")
+    assert done.code == 0, done.err
+    assert f"#1 landed in main as {landing[:12]}; its branch is kept." in lines(done)
+    assert pair.git("log", "--format=%s", "--first-parent", "child", "-4").splitlines() == [
+        "Merge main into child",
+        "Record that #1 landed in main",
+        "Merge main into child",
+        "Child 1",
+    ]
+    assert pair.files("child") == {
+        "README": "2\n",
+        "notes.txt": "one\nTWO?\nthree\n",
+        "shared.txt": START["shared.txt"],
+    }
+
+
+def test_a_rebased_parent_is_known_by_the_number_at_the_end(pair):
+    pair.git("cherry-pick", "parent~1", "parent")
+    pair.git("commit", "--quiet", "--amend", "-m", "Shout louder (#1)")
+    done = pair.run("sync")
+    assert done.code == 0, done.err
+    assert pair.states() == ["landed", "open"]
+    assert "test_parent.py" not in pair.files("child")
+
+
+def test_a_part_of_a_rebased_parent_is_no_landing(pair):
+    pair.git("cherry-pick", "parent~1")
+    done = pair.run("sync", "--dry-run")
+    assert "landed" not in done.err
+
+
+def test_a_landing_that_was_reverted_stops(pair):
+    landing = pair.squash("parent", "Do parent (#1)")
+    pair.git("revert", "--no-edit", landing)
+    revert = pair.git("rev-parse", "main")
+    done = refused(pair)
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: #1 landed, and {revert[:12]} 'Revert \"Do parent (#1)\"' on main reverts it; "
+            "to take main would undo it in every branch that holds it. Merge main into parent by "
+            "hand, keeping what it is to bring again, then sync\n"
+        ),
+    )
+    pair.git("switch", "--quiet", "parent")
+    pair.git("merge", "--quiet", "-s", "ours", "--no-edit", "main")
+    pair.git("switch", "--quiet", "main")
+    done = pair.run("sync")
+    assert done.code == 0, done.err
+    assert pair.states() == ["open", "open"]
+    assert pair.files("child")["notes.txt"] == "one\nTWO?\nthree\n"
+
+
+def test_two_commits_that_name_the_pr_stop(pair):
+    first = pair.squash("parent", "Do parent (#1)")
+    pair.commit("main", {"README": "1\n"}, "Add a readme")
+    second = pair.commit("main", {"README": "2\n"}, "Mend it (#1)")
+    done = refused(pair)
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: main has 2 commits that name #1, with others between: {first[:12]} 'Do parent "
+            f"(#1)' and {second[:12]} 'Mend it (#1)'; say which one ends its landing: "
+            "--landed 1=SHA\n"
+        ),
+    )
+    assert pair.run("sync", "--landed", f"1={first}").code == 0
+    assert pair.files("child") == {
+        "README": "2\n",
+        "notes.txt": "one\nTWO?\nthree\n",
+        "shared.txt": START["shared.txt"],
+    }
+
+
+def test_a_chain_of_which_two_landed(hand):
+    hand.declare("#1 one main", "#2 two #1", "#3 three #2")
+    hand.grow("one", "main", {"notes.txt": "one\n2\nthree\n", "test_one.py": "1\n"})
+    hand.grow("two", "one", {"notes.txt": "one\n22\nthree\n", "test_one.py": None})
+    hand.grow("three", "two", {"notes.txt": "one\n222\nthree\n"})
+    hand.squash("one", "Do one (#1)")
+    # The second was brought up to date on the hosting, and squashed.
+    hand.git("switch", "--quiet", "--detach", "two")
+    hand.git("merge", "--quiet", "-s", "ours", "--no-edit", "main")
+    merged = hand.git("rev-parse", "HEAD^{tree}")
+    hand.git("switch", "--quiet", "main")
+    hand.git("read-tree", "-u", "--reset", merged)
+    hand.git("commit", "--quiet", "-m", "Do two (#2)")
+    hand.commit("main", {"shared.txt": "a\nb\nC\nd\ne\n"}, "Go on")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert hand.states() == ["landed", "landed", "open"]
+    assert hand.files("three") == {
+        "notes.txt": "one\n222\nthree\n",
+        "shared.txt": "a\nb\nC\nd\ne\n",
+    }
+    assert hand.git("log", "--format=%s", "--first-parent", "three", "-5").splitlines() == [
+        "Merge main into three",
+        "Record that #2 landed in main",
+        "Record that #1 landed in main",
+        "Three 1",
+        "Two 1",
+    ]
+
+
+def test_siblings_that_touch_the_same_file_keep_what_they_did(hand):
+    hand.declare("#1 parent main", "#2 left #1", "#3 right #1", "#4 top #2,#3")
+    hand.grow("parent", "main", {"shared.txt": "a\nB\nc\nd\ne\n", "test_parent.py": "1\n"})
+    hand.grow("left", "parent", {"shared.txt": "A\nB\nc\nd\ne\n", "test_parent.py": None})
+    hand.grow("right", "parent", {"shared.txt": "a\nB\nc\nd\nE\n"})
+    hand.grow("top", "left,right", {"top.txt": "x\n"})
+    hand.squash("parent", "Do parent (#1)")
+    hand.commit("main", {"notes.txt": "one\n2\nthree\n"}, "Go on")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert hand.files("left") == {"notes.txt": "one\n2\nthree\n", "shared.txt": "A\nB\nc\nd\ne\n"}
+    assert hand.files("right") == {
+        "notes.txt": "one\n2\nthree\n",
+        "shared.txt": "a\nB\nc\nd\nE\n",
+        "test_parent.py": "1\n",
+    }
+    assert hand.files("top") == {
+        "notes.txt": "one\n2\nthree\n",
+        "shared.txt": "A\nB\nc\nd\nE\n",
+        "top.txt": "x\n",
+    }
+    assert hand.run("verify").code == 0
+
+
+def test_a_pr_in_the_middle_of_a_diamond_lands_after_its_parent(hand):
+    hand.declare("#1 root main", "#2 left #1", "#3 right #1", "#4 top #2,#3")
+    hand.grow("root", "main", {"shared.txt": "a\nB\nc\nd\ne\n"})
+    hand.grow("left", "root", {"shared.txt": "A\nB\nc\nd\ne\n", "test_left.py": "1\n"})
+    hand.grow("right", "root", {"shared.txt": "a\nB\nc\nd\nE\n"})
+    hand.grow("top", "left,right", {"test_left.py": None, "top.txt": "x\n"})
+    hand.squash("root", "Do root (#1)")
+    assert hand.run("sync").code == 0
+    hand.squash("left", "Do left (#2)")
+    hand.commit("main", {"notes.txt": "one\n2\nthree\n"}, "Go on")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert hand.states() == ["landed", "landed", "open", "open"]
+    assert hand.files("right") == {
+        "notes.txt": "one\n2\nthree\n",
+        "shared.txt": "A\nB\nc\nd\nE\n",
+        "test_left.py": "1\n",
+    }
+    assert hand.files("top") == {
+        "notes.txt": "one\n2\nthree\n",
+        "shared.txt": "A\nB\nc\nd\nE\n",
+        "top.txt": "x\n",
+    }
+
+
+def test_a_landing_that_brought_its_open_parent_with_it_stops(hand):
+    hand.declare("#1 root main", "#2 left #1", "#3 right #1")
+    hand.grow("root", "main", {"shared.txt": "a\nB\nc\nd\ne\n"})
+    hand.grow("left", "root", {"shared.txt": "A\nB\nc\nd\ne\n", "test_left.py": "1\n"})
+    hand.grow("right", "root", {"shared.txt": "a\nB\nC\nd\nE\n"})
+    landing = hand.squash("left", "Do left (#2)")
+    done = refused(hand)
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: #2 landed as {landing[:12]} with all of #1, which it holds; if #1 has landed "
+            f"by that, say so: --landed 1={landing[:12]}\n"
+        ),
+    )
+    done = hand.run("sync", "--landed", f"1={landing[:12]}")
+    assert done.code == 0, done.err
+    assert hand.states() == ["landed", "landed", "open"]
+    # The sibling held a part of what landed: with the rest merged, nothing conflicts.
+    assert hand.files("right") == {
+        "notes.txt": START["notes.txt"],
+        "shared.txt": "A\nB\nC\nd\nE\n",
+        "test_left.py": "1\n",
+    }
+
+
+def test_a_child_that_lags_behind_its_parent_gets_all_of_it_first(pair):
+    pair.commit("parent", {"late.txt": "x\n"}, "Go on")
+    pair.squash("parent", "Do parent (#1)")
+    done = pair.run("sync")
+    assert done.code == 0, done.err
+    assert pair.files("child")["late.txt"] == "x\n"
+    assert "test_parent.py" not in pair.files("child")
+    assert pair.git("log", "--format=%s", "--first-parent", "child", "-3").splitlines() == [
+        "Record that #1 landed in main",
+        "Merge what parent does from #1",
+        "Child 1",
+    ]
+
+
+def test_status_says_what_seems_to_have_landed(pair):
+    landing = pair.squash("parent", "Do parent (#1)")
+    before = pair.contents()
+    done = pair.run("status")
+    assert f"#1 seems to have landed in main as {landing[:12]} 'Do parent (#1)'." in lines(done)
+    assert pair.contents() == before
+
+
+def test_undo_takes_the_row_back_with_the_branches(pair):
+    before, text = pair.heads(), (pair.root / "SERIES.md").read_bytes()
+    pair.squash("parent", "Do parent (#1)")
+    assert pair.run("sync").code == 0
+    done = pair.run("undo")
+    assert done.code == 0, done.err
+    assert {**pair.heads(), "main": before["main"]} == before
+    assert (pair.root / "SERIES.md").read_bytes() == text
+
+
+def test_a_child_that_main_has_left_empty_is_reported(hand):
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"notes.txt": "one\n2\nthree\n"})
+    hand.grow("child", "parent", {"shared.txt": "A\nb\nc\nd\ne\n"})
+    hand.commit("parent", {"shared.txt": "A\nb\nc\nd\ne\n"}, "Take the child's change")
+    done = hand.run("sync")
+    assert lines(done)[:2] == [
+        "child: merged #1",
+        "child: holds nothing that #1 does not",
+    ]

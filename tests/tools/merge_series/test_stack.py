@@ -1,0 +1,191 @@
+"""``stack``: a PR more, on one dependency or several."""
+
+import pytest
+
+
+@pytest.fixture
+def two(hand):
+    hand.declare("#1 one main", "#2 two main")
+    hand.grow("one", "main", {"one.txt": "1\n", "shared.txt": "A\nb\nc\nd\ne\n"})
+    hand.grow("two", "main", {"two.txt": "1\n", "shared.txt": "a\nb\nc\nd\nE\n"})
+    return hand
+
+
+def add(hand, *on, number="7", branch="more", **options):
+    said = {"title": "Do more", "because": "it counts what both of them do", **options}
+    arguments = [part for key, value in said.items() for part in (f"--{key}", value)]
+    depends = [part for one in on for part in ("--on", one)]
+    return hand.run("stack", "--pr", number, "--branch", branch, *arguments, *depends)
+
+
+def refused(hand, *arguments, **options):
+    before, text = hand.heads(), (hand.root / "SERIES.md").read_bytes()
+    done = add(hand, *arguments, **options)
+    assert (hand.heads(), (hand.root / "SERIES.md").read_bytes()) == (before, text)
+    return done
+
+
+def test_on_one_dependency_the_branch_starts_at_its_head(two):
+    done = add(two, "#1", brings="the count")
+    assert done.code == 0, done.err
+    heads = two.heads()
+    assert heads["more"] == heads["one"]
+    series = two.root / "SERIES.md"
+    assert [line.rstrip() for line in done.err.splitlines()] == [
+        f"{series} is changed:",
+        f"--- {series}",
+        f"+++ {series}",
+        "@@ -6,2 +6,3 @@",
+        " | #2 | `two` | main | Do two | open |",
+        "+| #7 | `more` | #1 | Do more | open |",
+        "",
+        "@@ -14,1 +15,9 @@".replace("-14,1", "-14"),
+        " Brings: what two does",
+        "+",
+        "+## #7 Do more",
+        "+",
+        "+Brings: the count",
+        "+",
+        "+### Why",
+        "+",
+        "+it counts what both of them do",
+        f"more starts at {heads['one'][:12]}: the head of what it is on",
+    ]
+    assert two.run("sync").code == 0
+
+
+def test_on_several_it_starts_at_their_merge_which_says_why(two):
+    done = add(two, "1", "2")
+    assert done.code == 0, done.err
+    assert (
+        two.graph("main", "one", "two", "more")
+        == """\
+*   Merge what two does from #2 (more)
+|\\
+| * Two 1 (two)
+* | One 1 (one)
+|/
+* Start main (main)"""
+    )
+    assert (
+        two.message("more")
+        == """\
+Merge what two does from #2
+
+- #1 Brings: what one does
+- #2 Brings: what two does
+
+#7 needs them because it counts what both of them do
+
+No file conflicted.
+
+Signed-off-by: Ada Test <ada@example.org>"""
+    )
+    assert two.files("more") == {
+        "notes.txt": "one\ntwo\nthree\n",
+        "one.txt": "1\n",
+        "shared.txt": "A\nb\nc\nd\nE\n",
+        "two.txt": "1\n",
+    }
+    assert two.git("reflog", "more").count("\n") == 0
+    assert [line.rstrip() for line in two.run("status").err.splitlines()][-1].endswith("up to date")
+
+
+def test_a_dependency_that_another_contains_needs_no_merge(two):
+    two.declare("#1 one main", "#2 two main", "#3 three #1")
+    two.grow("three", "one", {"three.txt": "1\n"})
+    assert add(two, "1", "3").code == 0
+    assert two.heads()["more"] == two.heads()["three"]
+
+
+def test_three_are_merged_one_after_the_other(two):
+    two.declare("#1 one main", "#2 two main", "#3 three main")
+    two.grow("three", "main", {"three.txt": "1\n"})
+    assert add(two, "1", "2", "3").code == 0
+    assert two.git("log", "--format=%s", "--first-parent", "more").splitlines() == [
+        "Merge what three does from #3",
+        "Merge what two does from #2",
+        "One 1",
+        "Start main",
+    ]
+    assert "- #1 Brings: what one does\n- #2 Brings: what two does\n- #3 Brings" in (
+        two.message("more")
+    )
+
+
+def test_a_dry_run_shows_it_and_changes_nothing(two):
+    before, text = two.contents(), (two.root / "SERIES.md").read_bytes()
+    done = two.run(
+        "stack", "--pr", "7", "--branch", "more", "--title", "Do more", "--because", "why",
+        "--on", "1", "--on", "2", "--dry-run",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "+| #7 | `more` | #1, #2 | Do more | open |" in done.err
+    assert (two.contents(), (two.root / "SERIES.md").read_bytes()) == (before, text)
+
+
+def test_a_conflict_between_dependencies_is_refused(two):
+    two.commit("two", {"shared.txt": "AA\nb\nc\nd\nE\n"}, "Take the first line as well")
+    heads = two.heads()
+    done = refused(two, "1", "2")
+    assert done.code == 3
+    assert done.err.startswith("error: more: merging #2 needs a person for shared.txt: ")
+    assert done.err.endswith(
+        f"; nothing was changed. Merge {heads['two'][:12]} into {heads['one'][:12]} by hand on a "
+        "branch that both are to flow into, and declare that\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("on", "options", "said"),
+    [
+        ("1", {"number": "2"}, "SERIES.md:6: #2 has a row already; take another number\n"),
+        ("7", {}, "#7 cannot depend on itself; leave that --on out\n"),
+        ("9", {}, "SERIES.md: #9 has no row; add it first or correct --on\n"),
+        ("1", {"branch": "two"}, "so two cannot be made; choose another name\n"),
+        ("1", {"branch": "two/more"}, "so two/more cannot be made; choose another name\n"),
+        ("1", {"branch": "main"}, "so main cannot be made; choose another name\n"),
+        (
+            "1",
+            {"branch": "no..name"},
+            "git takes no branch named `no..name`; choose another name\n",
+        ),
+        ("1", {"title": "Two\nlines"}, "#7: the title is not one line; write it on one\n"),
+    ],
+)
+def test_what_cannot_be_added_is_refused(two, on, options, said):
+    done = refused(two, on, **options)
+    assert (done.code, said in done.err) == (1, True), done.err
+
+
+def test_a_title_with_markdown_in_it_is_kept(two):
+    assert add(two, "1", title="Count `a|b` | more").code == 0
+    assert two.run("graph").err.splitlines()[-2].rstrip().endswith("Count `a|b` | more")
+
+
+def test_on_a_pr_that_landed_is_refused(two):
+    two.declare("#1 one main landed", "#2 two main")
+    done = add(two, "1")
+    assert (done.code, done.err) == (
+        1,
+        f"error: {two.root / 'SERIES.md'}:5: #1 is landed; main has it\n",
+    )
+
+
+def test_a_file_that_cannot_be_written_moves_no_branch(two):
+    two.root.chmod(0o500)
+    try:
+        done = add(two, "1")
+    finally:
+        two.root.chmod(0o700)
+    # The superuser may write there all the same.
+    assert (done.code == 0) == ("more" in two.heads())
+
+
+@pytest.mark.parametrize("on", [("1",), ("1", "2")])
+def test_what_was_added_is_taken_back_with_its_row(two, on):
+    before, text = two.heads(), (two.root / "SERIES.md").read_bytes()
+    assert add(two, *on).code == 0
+    done = two.run("undo")
+    assert done.code == 0, done.err
+    assert (two.heads(), (two.root / "SERIES.md").read_bytes()) == (before, text)

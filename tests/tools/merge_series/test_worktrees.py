@@ -1,0 +1,195 @@
+"""Branches that are checked out follow with --update-worktrees, or nothing moves at all."""
+
+import json
+
+import pytest
+
+NOTES = "megatron/core/notes.txt"
+
+
+@pytest.fixture
+def desks(world):
+    """Two branches checked out in worktrees, and a main that brings files and takes one."""
+    world.desks = {}
+    for branch in ("offsets", "by-hand"):
+        world.desks[branch] = world.root / f"desk of {branch}"
+        world.git("worktree", "add", "--quiet", str(world.desks[branch]), branch)
+    files = {"README": "new\n", "a/b": "new\n", "megatron/core/__init__.py": "# changed\n"}
+    world.commit("main", files, "Add files")
+    world.old = world.heads()
+    return world
+
+
+def states(world):
+    return {
+        branch: (
+            world.git("rev-parse", "HEAD", where=desk),
+            world.git("status", "--porcelain", "--ignored", where=desk),
+        )
+        for branch, desk in world.desks.items()
+    }
+
+
+def refused(world, what):
+    """A sync that moved nothing and wrote nothing but objects; its one line."""
+    before = states(world)
+    done = world.run("sync", "--update-worktrees")
+    assert done.code == 1, done.err
+    line = done.err.splitlines()[-1]
+    assert what in line
+    assert line.startswith("error: branch ")
+    assert (world.heads(), states(world)) == (world.old, before)
+    assert not list((world.fork / ".git/merge_series/done").glob("*"))
+    return line
+
+
+def test_a_worktree_follows_its_branch(desks):
+    (desks.desks["offsets"] / NOTES).write_text("unsaved\n")
+    (desks.desks["by-hand"] / "untracked").write_text("mine\n")
+    done = desks.run("sync", "--update-worktrees")
+    assert done.code == 0, done.err
+    new = desks.heads()
+    assert states(desks) == {
+        "offsets": (new["offsets"], f" M {NOTES}"),
+        "by-hand": (new["by-hand"], "?? untracked"),
+    }
+    assert (desks.desks["offsets"] / "a/b").read_text() == "new\n"
+    assert new["offsets"] != desks.old["offsets"]
+    assert desks.run("verify").code == 0
+
+
+def test_a_staged_change_to_another_file_is_kept(desks):
+    desk = desks.desks["offsets"]
+    (desk / NOTES).write_text("staged\n")
+    desks.git("add", NOTES, where=desk)
+    assert desks.run("sync", "--update-worktrees").code == 0
+    assert states(desks)["offsets"] == (desks.heads()["offsets"], f"M  {NOTES}")
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_local_change_stops_every_branch_and_is_kept(desks, staged):
+    desk = desks.desks["by-hand"]
+    (desk / "megatron/core/__init__.py").write_text("# mine\n")
+    if staged:
+        desks.git("add", "--all", where=desk)
+    line = refused(desks, f"branch by-hand is checked out in {desk} and cannot be fast-forwarded")
+    assert "megatron/core/__init__.py" in line
+    assert line.endswith("; commit or stash what is changed there")
+    assert (desk / "megatron/core/__init__.py").read_text() == "# mine\n"
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_file_in_the_place_of_a_new_one_is_kept(desks, ignored):
+    desk = desks.desks["offsets"]
+    (desk / "README").write_text("mine\n")
+    if ignored:
+        exclude = desks.fork / ".git/info/exclude"
+        exclude.parent.mkdir(exist_ok=True)
+        exclude.write_text("README\n")
+    refused(desks, "README stands there and is no file of the branch")
+    assert (desk / "README").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("command", ["merge", "cherry-pick", "revert", "am", "rebase", "bisect"])
+def test_a_worktree_with_something_under_way_stops_every_branch(desks, command):
+    desk = desks.desks["by-hand"]
+    desks.git("branch", "other", "main~1")
+    other = desks.commit("other", {NOTES: "one\n2\nthree\n"}, "Digit")
+    if command == "am":
+        patch = desks.git("format-patch", "--stdout", "-1", other)
+        (desks.root / "patch").write_text(patch + "\n")
+    run = {
+        "merge": ("merge", "other"),
+        "cherry-pick": ("cherry-pick", "other"),
+        "revert": ("revert", "--no-commit", "HEAD"),
+        "am": ("am", str(desks.root / "patch")),
+        "rebase": ("rebase", "other"),
+        "bisect": ("bisect", "start", "HEAD", "HEAD~1"),
+    }[command]
+    desks.git(*run, where=desk, check=False)
+    desks.old = desks.heads()
+    refused(
+        desks,
+        {
+            "merge": "a merge is under way there",
+            "cherry-pick": "a cherry-pick is under way there",
+            "revert": "a revert is under way there",
+            "am": "git am is under way there",
+            "rebase": "is being rebased (",
+            "bisect": "is being bisected (",
+        }[command],
+    )
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_worktree_that_is_away_stops_every_branch(desks, locked):
+    desk = desks.desks.pop("by-hand")
+    if locked:
+        desks.git("worktree", "lock", str(desk))
+    desk.rename(desks.root / "away")
+    assert desks.run("sync").code == 1
+    refused(desks, "the worktree is not there; bring it back or prune it")
+    (desks.root / "away").rename(desk)
+    assert desks.git("status", "--porcelain", where=desk) == ""
+
+
+def test_without_the_option_nothing_moves(desks):
+    done = desks.run("sync")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: branch offsets is checked out in {desks.desks['offsets']}; finish there or "
+            "switch it to another branch (git switch --detach), then run again\n"
+        ),
+    )
+    assert desks.heads() == desks.old
+
+
+@pytest.mark.parametrize("brought", ["nothing", "files", "index"])
+def test_a_kill_before_a_worktree_followed_is_made_good(desks, brought):
+    assert desks.run("sync", "--update-worktrees").code == 0
+    desk, old, new = desks.desks["offsets"], desks.old["offsets"], desks.heads()["offsets"]
+    record = desks.fork / ".git/merge_series/done/1.json"
+    data = json.loads(record.read_text())
+    worktrees = {branch: [str(folder)] for branch, folder in desks.desks.items()}
+    record.write_text(json.dumps({**data, "state": "moving", "worktrees": worktrees}))
+    if brought != "index":
+        desks.git("read-tree", "-m", "-u", new, old, where=desk)
+    if brought == "files":
+        (desk / "README").write_text("new\n")
+        (desk / "megatron/core/__init__.py").write_text("# changed\n")
+    done = desks.run("sync", "--update-worktrees")
+    assert done.code == 0, done.err
+    assert done.err.startswith("Repaired: an earlier sync was killed while it moved branches")
+    assert states(desks)["offsets"] == (new, "")
+
+
+def test_a_change_made_after_a_kill_is_kept_and_told(desks):
+    assert desks.run("sync", "--update-worktrees").code == 0
+    desk, old, new = desks.desks["offsets"], desks.old["offsets"], desks.heads()["offsets"]
+    record = desks.fork / ".git/merge_series/done/1.json"
+    data = json.loads(record.read_text())
+    record.write_text(
+        json.dumps({**data, "state": "moving", "worktrees": {"offsets": [str(desk)]}})
+    )
+    desks.git("read-tree", "-m", "-u", new, old, where=desk)
+    changed = desk / "megatron/core/__init__.py"
+    changed.write_text("# mine\n")
+    done = desks.run("sync", "--update-worktrees")
+    assert done.code == 1
+    assert done.err.startswith(f"error: branch offsets is checked out in {desk} and cannot be")
+    assert changed.read_text() == "# mine\n"
+    desks.git("stash", "--quiet", where=desk)
+    assert desks.run("sync", "--update-worktrees").code == 0
+
+
+def test_a_continued_sync_brings_them_along_as_well(desks):
+    desks.git("worktree", "remove", str(desks.desks.pop("by-hand")))
+    desks.commit("main", {NOTES: "one\n2\nthree\n"}, "Digit")
+    assert desks.run("sync", "--update-worktrees").code == 3
+    waits = desks.fork / ".git/merge_series/worktree"
+    (waits / NOTES).write_text("settled\n")
+    desks.git("add", NOTES, where=waits)
+    done = desks.run("sync", "--continue", "--update-worktrees")
+    assert done.code == 0, done.err
+    assert states(desks) == {"offsets": (desks.heads()["offsets"], "")}

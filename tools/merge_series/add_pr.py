@@ -1,0 +1,162 @@
+"""Adding a PR to the series: where its branch starts, and its row and section in SERIES.md."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from carry.carried import Carrier
+from carry.generated import ReadScanner
+from merge_series.declared import Rewrite
+from merge_series.merger import Merger, Planned, Stopped
+from merge_series.plan import branch_heads
+from merge_series.records import MergeRecord
+from stack.errors import ExitCode, Refusal
+from stack.model import PullRequest
+from stack.repository import Repository, Sha
+from stack.series_edit import NewPullRequest, with_pull_request
+
+_WIDTH = 72  # columns of a commit message
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a branch begins.
+
+    Attributes:
+        head: The commit.
+        merged: The merges made for it; none on one dependency.
+    """
+
+    head: Sha
+    merged: tuple[MergeRecord, ...]
+
+
+def add_pull_request(
+    repository: Repository, carrier: Carrier, main: Sha, new: NewPullRequest, because: str
+) -> tuple[Start, Rewrite]:
+    """Make the commit that a new PR's branch starts at; no ref moves and no file is written.
+
+    Args:
+        repository: The fork.
+        carrier: The series.
+        main: The commit of main.
+        new: The PR; ``depends_on`` names one PR or more.
+        because: Why the branch needs what it depends on.
+
+    Returns:
+        Where the branch starts, and what becomes of SERIES.md.
+
+    Raises:
+        Refusal: The PR or its branch exists, a dependency is not one to build on, or merging the
+            dependencies needs a person.
+    """
+    refuse_known(repository, carrier, new)
+    for number in new.depends_on:
+        dependency = carrier.series.pull_requests.get(number)
+        if number == new.number:
+            raise Refusal(f"#{number} cannot depend on itself; leave that --on out")
+        if dependency is None:
+            raise Refusal(f"{carrier.path}: #{number} has no row; add it first or correct --on")
+        if dependency.state not in {"open", "draft"}:
+            instead = "main has it" if dependency.state == "landed" else "name its successor"
+            raise Refusal(
+                f"{carrier.path}:{dependency.line}: #{number} is {dependency.state}; {instead}"
+            )
+    before = carrier.path.read_bytes()
+    rewrite = Rewrite(carrier.path, before, with_pull_request(before, str(carrier.path), new))
+    whole = rewrite.carrier(carrier)
+    pull_request = whole.series.pull_requests[new.number]
+    merger = Merger(repository, whole, ReadScanner(repository), main)
+    dependencies = whole.series.dependencies(pull_request)
+    return start_on(repository, merger, pull_request, dependencies, because), rewrite
+
+
+def refuse_known(repository: Repository, carrier: Carrier, new: NewPullRequest) -> None:
+    """Refuse a PR number that has a row, and a branch name that is taken.
+
+    Raises:
+        Refusal: It names the row or the branch.
+    """
+    if len(new.title.splitlines()) != 1:
+        raise Refusal(f"#{new.number}: the title is not one line; write it on one")
+    known = carrier.series.pull_requests.get(new.number)
+    if known is not None:
+        raise Refusal(
+            f"SERIES.md:{known.line}: #{new.number} has a row already; take another number"
+        )
+    listed = repository.run("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads")
+    for branch in listed.text.split("\n"):
+        # git keeps a ref as a file, so a branch cannot also be the folder of another.
+        if branch and (
+            f"{branch}/".startswith(f"{new.branch}/") or new.branch.startswith(f"{branch}/")
+        ):
+            raise Refusal(
+                f"{repository.directory}: the branch {branch} exists, so {new.branch} cannot be "
+                "made; choose another name"
+            )
+
+
+def start_on(
+    repository: Repository,
+    merger: Merger,
+    pull_request: PullRequest,
+    dependencies: Sequence[PullRequest],
+    because: str,
+) -> Start:
+    """The commit at which a branch on ``dependencies`` starts: the merge of their heads.
+
+    Each merge has two parents; where one head contains another, none is made.
+
+    Raises:
+        Refusal: A merge needs a person.
+    """
+    tips = branch_heads(repository, tuple(dependencies))
+    head = tips[dependencies[0].branch]
+    merged: list[MergeRecord] = []
+    for number, dependency in enumerate(dependencies[1:], 2):
+        tip = tips[dependency.branch]
+        if repository.is_ancestor(tip, head):
+            continue
+        if repository.is_ancestor(head, tip):
+            head = tip
+            continue
+        record = merged_or_refused(merger, Planned(pull_request, dependency, head, tip))
+        text = _explained(
+            repository.message(record.commit), pull_request, dependencies[:number], because
+        )
+        tree = repository.tree_of(record.commit)
+        head = repository.commit_tree(tree, [record.ours, record.theirs], text)
+        merged.append(replace(record, commit=head))
+    return Start(head, tuple(merged))
+
+
+def merged_or_refused(merger: Merger, planned: Planned) -> MergeRecord:
+    """Make a merge that no person can be asked about.
+
+    Raises:
+        Refusal: It needs a person; it names the files.
+    """
+    result = merger.merge(planned)
+    if isinstance(result, Stopped):
+        files = "; ".join(f"{one.path}: {one.why}" for one in result.unsettled)
+        raise Refusal(
+            f"{planned.pull_request.branch}: merging {planned.source_name} needs a person for "
+            f"{files}; nothing was changed. Merge {planned.theirs[:12]} into {planned.ours[:12]} "
+            "by hand on a branch that both are to flow into, and declare that",
+            ExitCode.WAITING,
+        )
+    return result
+
+
+def _explained(
+    message: str, pull_request: PullRequest, dependencies: Iterable[PullRequest], because: str
+) -> str:
+    """The message of a merge with what each dependency brings and why they are needed."""
+    subject, *body = message.strip().split("\n\n")
+    brings = [
+        textwrap.fill(f"- {pr.name} Brings: {pr.brings}", _WIDTH, subsequent_indent="  ")
+        for pr in dependencies
+    ]
+    why = textwrap.fill(f"{pull_request.name} needs them because {because}", _WIDTH)
+    # The last paragraph signs off, which the new commit does again.
+    return "\n\n".join([subject, "\n".join(brings), why, *body[:-1]])

@@ -1,0 +1,271 @@
+"""What SERIES.md says otherwise than the branches' history: added, removed, reordered, renamed.
+
+Branches only gain commits. So what was added to the series can be merged in, and what was taken out
+of it stays in every branch that holds it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from carry.carried import Carrier
+from merge_series.history import Commit, History
+from merge_series.mainline import MainLine, look
+from merge_series.operations import Operations
+from merge_series.plan import sources, synced_pull_requests
+from stack.errors import Refusal
+from stack.model import PullRequest
+from stack.refs import heads
+from stack.repository import Repository, Sha
+
+_STAYS = "what a branch holds cannot be taken out by adding commits"
+_AS_IT_IS = " (with the state landed or superseded, if it is)"
+_MERGED = re.compile(r"^Merge .* from #([1-9][0-9]*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that SERIES.md and the branches do not agree on.
+
+    Attributes:
+        pull_request: The PR whose row it is about.
+        text: What it is and what follows from it.
+        is_refused: Whether a sync can do nothing about it and stops.
+    """
+
+    pull_request: PullRequest
+    text: str
+    is_refused: bool
+
+    def __str__(self) -> str:
+        """The change with its place."""
+        number, name = self.pull_request.line, self.pull_request.name
+        return f"SERIES.md:{number}: {name} {self.text}"
+
+
+def changes(
+    repository: Repository, carrier: Carrier, operations: Operations, main: Sha
+) -> tuple[Change, ...]:
+    """What the declared stack says otherwise than the branches, in the order of the series."""
+    branches = heads(repository, [pr.branch for pr in carrier.series])
+    known = {pr.number: branches[pr.branch] for pr in carrier.series if pr.branch in branches}
+    history = History.read(repository, known, main)
+    return tuple(_Finder(repository, carrier, operations, main, history).find())
+
+
+def refuse_changes(
+    repository: Repository, carrier: Carrier, operations: Operations, main: Sha
+) -> None:
+    """Refuse what no commit more can bring about.
+
+    Raises:
+        Refusal: A dependency or a PR was removed whose commits a branch holds, or a branch that
+            seems to be renamed is not.
+    """
+    for change in changes(repository, carrier, operations, main):
+        if change.is_refused:
+            raise Refusal(str(change))
+
+
+def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> tuple[str, ...]:
+    """A sentence for each PR that seems to have landed; nothing is proven and nothing written."""
+    branches = heads(repository, [pr.branch for pr in carrier.series])
+    known = {pr.number: branches[pr.branch] for pr in carrier.series if pr.branch in branches}
+    if not known:
+        return ()
+    line = MainLine.read(repository, main, known)
+    history = History.read(repository, known, main)
+    try:
+        found = look(carrier, line, history, main, {})
+    except Refusal as refusal:
+        return (str(refusal),)
+    return tuple(
+        f"{seen.pull_request.name} seems to have landed in main as {line.commits[seen.place]}"
+        + (f", and {seen.reverted_by} reverts it." if seen.reverted_by else ".")
+        for seen in found
+        if seen.pull_request.state != "landed"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    """Commits that some branches hold (as bits), the PRs that may own them, and what to say."""
+
+    held: int
+    owners: frozenset[int]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    repository: Repository
+    carrier: Carrier
+    operations: Operations
+    main: Sha
+    history: History
+
+    def find(self) -> Iterator[Change]:
+        journal = self._journal()
+        there = self._others()
+        suspects = self._suspects()
+        for pull_request in synced_pull_requests(self.carrier):
+            if pull_request.number not in self.history.heads:
+                yield from self._renamed(pull_request, there, journal)
+                continue
+            bit = self.history.mask([pull_request.number])
+            allowed = self._allowed(pull_request)
+            removed = next(
+                (
+                    suspect.text
+                    for suspect in suspects
+                    if suspect.held & bit and not suspect.owners & allowed
+                ),
+                None,
+            )
+            if removed is not None:
+                yield Change(pull_request, removed, is_refused=True)
+            for source in sources(self.carrier, pull_request):
+                if self._is_new(pull_request, source):
+                    text = f"depends on {source.name} now; a sync merges it into the branch"
+                    yield Change(pull_request, text, is_refused=False)
+        yield from self._left_over(there, journal)
+
+    def _holds(self, pull_request: PullRequest, commit: Sha) -> bool:
+        return bool(self.history.held[commit] & self.history.mask([pull_request.number]))
+
+    def _allowed(self, pull_request: PullRequest) -> set[int]:
+        return {pr.number for pr in self.carrier.series.closure(pull_request)}
+
+    def _accounted(self) -> set[Sha]:
+        """Commits that a branch may hold because main or a successor has them in another form."""
+        gone = [pr.number for pr in self.carrier.series if pr.state in {"landed", "superseded"}]
+        starts = [self.history.heads[n] for n in gone if n in self.history.heads]
+        starts += [sha for commit in self.history.commits.values() for sha in commit.absorbs]
+        return self.history.reached(starts)
+
+    def _journal(self) -> dict[str, set[Sha]]:
+        """Every head that the program left on a branch which SERIES.md does not name now."""
+        declared = {pull_request.branch for pull_request in self.carrier.series}
+        known: dict[str, set[Sha]] = {}
+        for done in self.operations.done():
+            for branch, head in (*done.old.items(), *done.new.items()):
+                if branch not in declared and head is not None:
+                    known.setdefault(branch, set()).add(head)
+        return known
+
+    def _suspects(self) -> list[_Suspect]:
+        """What branches hold that may belong to a PR which the series does not give them."""
+        accounted = self._accounted()
+        left = {s: held for s, held in self.history.held.items() if s not in accounted}
+        suspects = []
+        told: list[tuple[int, int]] = []
+        for sha, held in left.items():
+            commit = self.history.commits[sha]
+            merged = _MERGED.match(commit.subject) if commit.is_merge else None
+            if merged is not None and commit.parents[1] in left:
+                number = int(merged[1])
+                suspects.append(_Suspect(held, frozenset([number]), self._gone(number)))
+                told.append((held, number))
+        closures = {pr.number: self._allowed(pr) for pr in self.carrier.series}
+        explained: dict[int, bool] = {}
+        for sha, held in left.items():
+            commit = self.history.commits[sha]
+            if commit.is_merge:
+                continue
+            if held not in explained:
+                holders = self.history.holders(sha)
+                merged_in = (number in holders for mask, number in told if mask & held)
+                explained[held] = any(merged_in) or any(
+                    all(owner in closures[holder] for holder in holders) for owner in holders
+                )
+            if not explained[held]:
+                suspects.append(self._shared(commit, closures))
+        return suspects
+
+    def _gone(self, number: int) -> str:
+        if number in self.carrier.series.pull_requests:
+            return (
+                f"holds #{number}, which was merged into it, and does not depend on it now; "
+                f"{_STAYS}: write the dependency again, or begin this branch anew"
+            )
+        return (
+            f"holds #{number}, which was merged into it, and SERIES.md has no such PR now; "
+            f"{_STAYS}: give it its row again{_AS_IT_IS}, or begin this branch anew"
+        )
+
+    def _shared(self, commit: Commit, closures: Mapping[int, set[int]]) -> _Suspect:
+        holders = self.history.holders(commit.sha)
+        lowest = sorted(n for n in holders if holders & closures[n] == {n})
+        names = " and ".join(f"#{number}" for number in lowest)
+        text = (
+            f"holds {commit.sha[:12]} '{commit.subject}', as {names} do, none of which depends on "
+            f"another or on a PR that brings it; {_STAYS}: write the dependency that is missing, "
+            "or begin one of the branches anew"
+        )
+        return _Suspect(self.history.mask(lowest), frozenset(), text)
+
+    def _left_over(
+        self, there: Mapping[str, Sha], journal: Mapping[str, set[Sha]]
+    ) -> Iterator[Change]:
+        """Branches that no row names and that a branch of the series holds."""
+        synced = {pr.number: self._allowed(pr) for pr in synced_pull_requests(self.carrier)}
+        accounted = self._accounted()
+        for branch, head in there.items():
+            if head not in self.history.commits or head in self.history.heads.values():
+                continue
+            holders = self.history.holders(head) & synced.keys()
+            if head in accounted or not holders:
+                continue
+            lowest = min(number for number in holders if holders & synced[number] == {number})
+            yield Change(
+                self.carrier.series.pull_requests[lowest],
+                f"holds the branch {branch} at {head[:12]}, which no row names; if it is a PR of "
+                f"the stack, {_STAYS}: give it its row{_AS_IT_IS}",
+                is_refused=branch in journal,
+            )
+
+    def _is_new(self, pull_request: PullRequest, source: PullRequest) -> bool:
+        """Whether a branch holds nothing yet of what a dependency brings."""
+        if source.number not in self.history.heads:
+            return False
+        own = self.history.own(source.number, self._allowed(source))
+        return bool(own) and not any(self._holds(pull_request, commit.sha) for commit in own)
+
+    def _others(self) -> dict[str, Sha]:
+        """The heads of branches that no row names."""
+        declared = {pr.branch for pr in self.carrier.series}
+        listed = self.repository.run(
+            "for-each-ref", "--format=%(refname:lstrip=2)%00%(objectname)", "refs/heads"
+        )
+        rows = (line.split("\0") for line in listed.text.split("\n") if line)
+        return {branch: Sha(head) for branch, head in rows if branch not in declared}
+
+    def _renamed(
+        self,
+        pull_request: PullRequest,
+        there: Mapping[str, Sha],
+        journal: Mapping[str, set[Sha]],
+    ) -> Iterator[Change]:
+        """Branches under which a PR without a branch of its name may stand."""
+        commits = {commit.subject for commit in pull_request.commits}
+        above = [
+            pr.number
+            for pr in self.carrier.series
+            if pull_request in self.carrier.series.closure(pr)
+        ]
+        for branch, head in there.items():
+            held = self.history.held.get(head, 0)
+            of_series = branch in journal or held & self.history.mask(above)
+            subjects = set() if of_series or not commits else self._subjects(head)
+            if of_series or (commits and commits <= subjects):
+                yield Change(
+                    pull_request,
+                    f"has no branch {pull_request.branch} here; {branch} at {head[:12]} is of this "
+                    "stack and in no row: if the branch was renamed, run "
+                    f"git branch -m {branch} {pull_request.branch}",
+                    is_refused=True,
+                )
+
+    def _subjects(self, head: Sha) -> set[str]:
+        answer = self.repository.run("log", "--format=%s", head, f"^{self.main}", "--")
+        return set(answer.text.splitlines())

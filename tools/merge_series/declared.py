@@ -1,0 +1,76 @@
+"""A change to SERIES.md: shown, and written as a whole or not at all."""
+
+import difflib
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from carry.carried import Carrier
+from merge_series.journal import FileChange
+from stack.errors import Refusal
+from stack.repository import decode
+from stack.series_edit import with_state
+from stack.series_file import parse_series
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """SERIES.md before and after a change.
+
+    Attributes:
+        path: The file, as the user named it.
+        before: Its bytes.
+        after: Its new bytes.
+    """
+
+    path: Path
+    before: bytes
+    after: bytes
+
+    @property
+    def diff(self) -> str:
+        """What changes, as ``diff -u`` writes it; empty where nothing does."""
+        old, new = (
+            data.decode("utf-8", "replace").splitlines() for data in (self.before, self.after)
+        )
+        lines = difflib.unified_diff(old, new, str(self.path), str(self.path), lineterm="", n=1)
+        return "\n".join(lines)
+
+    @property
+    def change(self) -> FileChange:
+        """The change as an operation on the branches carries it out and takes it back."""
+        return FileChange(str(self.path.resolve()), decode(self.before), decode(self.after))
+
+    def carrier(self, carrier: Carrier) -> Carrier:
+        """The series as it is declared then."""
+        series = parse_series(self.after.decode("utf-8-sig"), str(self.path))
+        return replace(carrier, series=series)
+
+    def write(self) -> None:
+        """Replace the file, where no branch moves.
+
+        Raises:
+            Refusal: It is not what it was when it was read.
+        """
+        target = self.path.resolve()
+        if target.read_bytes() != self.before:
+            raise Refusal(f"{self.path}: the file was changed meanwhile; run again")
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(self.after)
+                stream.flush()
+                os.fsync(stream.fileno())
+            shutil.copymode(target, name)
+            Path(name).replace(target)
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+
+def marked_landed(path: Path, numbers: Sequence[int]) -> Rewrite:
+    """SERIES.md with PRs called landed: only their State cells change."""
+    before = path.read_bytes()
+    return Rewrite(path, before, with_state(before, str(path), numbers, "landed"))

@@ -1,0 +1,105 @@
+"""What the branches hold beyond main, read once: every commit, and which branches hold it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from stack.repository import Repository, Sha, decode
+
+ABSORBS = "Absorbs"  # the trailer that names a head whose commits main has in another form
+
+_FORMAT = f"%H%x00%P%x00%an <%ae> %at%x00%s%x00%(trailers:key={ABSORBS},valueonly,separator=%x20)"
+_FIELDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit.
+
+    Attributes:
+        sha: Its id.
+        parents: Its parents' ids.
+        author: Who wrote it and when, which a rebase keeps.
+        subject: First paragraph of its message.
+        absorbs: Heads that it says main has in another form.
+    """
+
+    sha: Sha
+    parents: tuple[Sha, ...]
+    author: str
+    subject: str
+    absorbs: tuple[Sha, ...]
+
+    @property
+    def is_merge(self) -> bool:
+        """Whether it has several parents."""
+        return len(self.parents) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The commits that branches hold beyond main.
+
+    Attributes:
+        heads: Heads by PR number.
+        commits: The commits by id, children before parents.
+        held: For each commit, the PRs whose branches hold it, as bits in the order of ``heads``.
+    """
+
+    heads: dict[int, Sha]
+    commits: dict[Sha, Commit]
+    held: dict[Sha, int]
+
+    @classmethod
+    def read(cls, repository: Repository, heads: Mapping[int, Sha], main: Sha) -> "History":
+        """Read what the heads hold that ``main`` does not."""
+        if not heads:
+            return cls({}, {}, {})
+        answer = repository.run(
+            "log", "--topo-order", "-z", f"--format={_FORMAT}", *heads.values(), f"^{main}", "--"
+        )
+        fields = decode(answer.stdout).split("\0")
+        commits = {}
+        for at in range(0, len(fields) - 1, _FIELDS):
+            sha, parents, author, subject, absorbs = fields[at : at + _FIELDS]
+            commits[Sha(sha)] = Commit(
+                Sha(sha),
+                tuple(map(Sha, parents.split())),
+                author,
+                subject,
+                tuple(map(Sha, absorbs.split())),
+            )
+        held = dict.fromkeys(commits, 0)
+        for bit, head in enumerate(heads.values()):
+            if head in held:
+                held[head] |= 1 << bit
+        for sha, commit in commits.items():
+            for parent in commit.parents:
+                if parent in held:
+                    held[parent] |= held[sha]
+        return cls(dict(heads), commits, held)
+
+    def holders(self, commit: Sha) -> frozenset[int]:
+        """The PRs whose branches hold a commit."""
+        return frozenset(n for bit, n in enumerate(self.heads) if self.held[commit] >> bit & 1)
+
+    def mask(self, numbers: Iterable[int]) -> int:
+        """PRs as the bits that ``held`` has; those without a branch have none."""
+        wanted = set(numbers)
+        return sum(1 << bit for bit, number in enumerate(self.heads) if number in wanted)
+
+    def own(self, number: int, below: Iterable[int]) -> tuple[Commit, ...]:
+        """The commits of a PR that no PR in ``below`` holds, merges left out, oldest first."""
+        mine, theirs = self.mask([number]), self.mask(set(below) - {number})
+        own = (c for sha, c in self.commits.items() if self.held[sha] & (mine | theirs) == mine)
+        return tuple(commit for commit in own if not commit.is_merge)[::-1]
+
+    def reached(self, starts: Iterable[Sha]) -> set[Sha]:
+        """The commits here that ``starts`` contain."""
+        reached: set[Sha] = set()
+        pending = [start for start in starts if start in self.commits]
+        while pending:
+            sha = pending.pop()
+            if sha not in reached:
+                reached.add(sha)
+                pending.extend(p for p in self.commits[sha].parents if p in self.commits)
+        return reached

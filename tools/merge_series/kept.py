@@ -1,0 +1,46 @@
+"""JSON files that are whole or absent: written under a temporary name, then renamed."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from stack.errors import Refusal
+
+_UNFINISHED = ".new"
+
+
+def read_json[T](file: Path, build: Callable[[dict[str, Any]], T]) -> T | None:
+    """What a file holds, or None where there is no file.
+
+    Raises:
+        Refusal: It holds something else than this program writes.
+    """
+    try:
+        return build(json.loads(file.read_text("utf-8")))
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError) as error:
+        raise Refusal(f"{file}: not JSON ({error}); it was not written by this program") from error
+    except (KeyError, TypeError) as error:
+        raise Refusal(
+            f"{file}: not a record of this version of the program ({error!r}); move it away"
+        ) from error
+
+
+def write_json(file: Path, data: dict[str, Any]) -> None:
+    """Write a file so that a kill leaves what stood there before, or all of the new."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_suffix(_UNFINISHED)
+    with temporary.open("w", encoding="utf-8") as stream:
+        json.dump(data, stream, indent=1)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(file)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a run left that was killed while it wrote below ``folder``."""
+    for file in folder.glob(f"**/*{_UNFINISHED}"):
+        file.unlink(missing_ok=True)

@@ -1,0 +1,310 @@
+"""PRs that landed: proof by the tree, and what a branch needs so that nothing conflicts falsely.
+
+A squash S on main brings a PR's changes without its commits, so git merging main into a branch that
+holds those commits sees every change made twice. But if S has the tree of merging the PR's head
+into the commit before S, a branch that contains both of these has all that S brings: S is recorded
+in it by a merge that keeps its files, and main is merged from there on.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from carry.carried import Carrier
+from merge_series.history import ABSORBS, History
+from merge_series.mainline import MainLine, Seen, look
+from merge_series.records import MergeRecord
+from stack.errors import ExitCode, Refusal
+from stack.merging import merge_trees
+from stack.model import PullRequest, Series
+from stack.refs import heads
+from stack.repository import Repository, Sha
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """A PR that landed.
+
+    Attributes:
+        pull_request: The PR.
+        head: The head of its branch, all of which main has.
+        below: The commit of main before the landing; None where main contains ``head`` itself.
+        commit: The last commit of the landing.
+        after: Heads that landed before it and that it builds on.
+    """
+
+    pull_request: PullRequest
+    head: Sha
+    below: Sha | None
+    commit: Sha
+    after: tuple[Sha, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a branch needs next to absorb a landing.
+
+    Attributes:
+        source: The PR to merge; None to merge main as it was before the landing.
+        commit: What to merge.
+        records: The landing, where the branch has all of it and is only to record that; else None.
+    """
+
+    source: PullRequest | None
+    commit: Sha
+    records: Landing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Landings:
+    """The landings on main that branches have not all absorbed, oldest first.
+
+    Attributes:
+        found: They.
+        newly: Numbers of those PRs that SERIES.md does not call landed yet.
+    """
+
+    found: tuple[Landing, ...] = ()
+    newly: tuple[int, ...] = ()
+
+    def mark(self, carrier: Carrier) -> Carrier:
+        """The series as it is with these PRs landed."""
+        changed = {
+            number: replace(pr, state="landed") if number in self.newly else pr
+            for number, pr in carrier.series.pull_requests.items()
+        }
+        return replace(carrier, series=Series(changed))
+
+    def next_step(self, repository: Repository, tip: Sha) -> Step | None:
+        """What the branch at ``tip`` needs next, before main is merged; None if nothing."""
+        for landing in self.found:
+            step = next_step(repository, landing, tip)
+            if step is not None:
+                return step
+        return None
+
+
+def next_step(repository: Repository, landing: Landing, tip: Sha) -> Step | None:
+    """What a branch needs next to absorb one landing; None if nothing.
+
+    A branch that holds none of the PR's commits needs nothing: main merges into it as ever.
+    """
+    if landing.below is None or repository.is_ancestor(landing.commit, tip):
+        return None
+    if not _shares(repository, landing, tip):
+        return None
+    if not repository.is_ancestor(landing.head, tip):
+        return Step(landing.pull_request, landing.head)
+    if not repository.is_ancestor(landing.below, tip):
+        return Step(None, landing.below)
+    return Step(landing.pull_request, landing.commit, landing)
+
+
+def _shares(repository: Repository, landing: Landing, tip: Sha) -> bool:
+    known = [f"^{sha}" for sha in (landing.below, *landing.after) if sha]
+    with_tip = repository.commits(landing.head, *known, f"^{tip}")
+    return len(with_tip) < len(repository.commits(landing.head, *known))
+
+
+def record_landing(
+    repository: Repository, pull_request: PullRequest, landing: Landing, tip: Sha
+) -> MergeRecord:
+    """Record a landing in a PR's branch: a merge that keeps the files of ``tip``."""
+    landed = landing.pull_request
+    subject = f"Record that {landed.name} landed in main"
+    body = (
+        f"Main has it as {landing.commit[:12]}, whose files are those of merging {landed.branch}\n"
+        f"at {landing.head[:12]} into the commit before. This branch contains both, so\n"
+        "it keeps its files as they are.\n\n"
+        f"{ABSORBS}: {landing.head}"
+    )
+    commit = repository.commit_tree(
+        repository.tree_of(tip), [tip, landing.commit], f"{subject}\n\n{body}"
+    )
+    return MergeRecord(
+        pull_request.branch, f"{landed.name} as landed", tip, landing.commit, commit, subject
+    )
+
+
+def find_landings(
+    repository: Repository, carrier: Carrier, main: Sha, named: Mapping[int, str]
+) -> Landings:
+    """The landings of the series' PRs, each proven.
+
+    Writes objects, but moves nothing.
+
+    Raises:
+        Refusal: A PR seems to have landed, but not as its branch is, or not for good.
+    """
+    branches = heads(repository, [pr.branch for pr in carrier.series])
+    known = {pr.number: branches[pr.branch] for pr in carrier.series if pr.branch in branches}
+    line = MainLine.read(repository, main, known)
+    history = History.read(repository, known, main)
+    finder = _Finder(repository, carrier, line, history)
+    found: list[Landing] = []
+    all_seen = look(carrier, line, history, main, named)
+    for seen in all_seen:
+        landing = finder.prove(seen, found)
+        found += [] if landing is None else [landing]
+    finder.check_stated(main, {seen.pull_request.number for seen in all_seen})
+    finder.check_swallowed(found)
+    newly = tuple(s.pull_request.number for s in found if s.pull_request.state != "landed")
+    return Landings(tuple(found), newly)
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    repository: Repository
+    carrier: Carrier
+    line: MainLine
+    history: History
+
+    def prove(self, seen: Seen, earlier: Sequence[Landing]) -> Landing | None:
+        """The landing, if it is one that matters.
+
+        Raises:
+            Refusal: It is not what it seems.
+        """
+        pull_request, number = seen.pull_request, seen.pull_request.number
+        if not seen.lengths:
+            self._refuse_reverted(seen)
+            main = self.line.commits[seen.place].sha if seen.place >= 0 else seen.head
+            return Landing(pull_request, seen.head, None, main, ())
+        last = self.line.commits[seen.place]
+        for landing in earlier:
+            if landing.commit == last.sha and self.repository.is_ancestor(seen.head, landing.head):
+                return replace(landing, pull_request=pull_request, head=seen.head)
+        after = tuple(landing.head for landing in earlier)
+        tries = [
+            Landing(pull_request, seen.head, self.line.commits[first].parents[0], last.sha, after)
+            for first in (seen.place + 1 - length for length in seen.lengths)
+            if first >= 0 and self.line.commits[first].parents
+        ]
+        # A person wrote landed where the program had nothing to compare: only a branch that still
+        # has to absorb the landing needs the proof.
+        if pull_request.state == "landed" and not any(self._needed(one) for one in tries):
+            return None
+        self._refuse_reverted(seen)
+        differing: list[str] | None = None
+        ours = self._absorbed(seen.head, earlier)
+        for landing in tries:
+            for head in (ours, seen.head) if ours != seen.head else (ours,):
+                found = self._differing(landing, head)
+                if not found:
+                    return landing
+                differing = found if differing is None else differing
+        paths = ", ".join(differing or ["no file that can be compared"])
+        raise Refusal(
+            f"main has #{number} as {last}, but that is not {pull_request.branch} at "
+            f"{seen.head[:12]} merged into the commit before: they differ in {paths}; nothing was "
+            f"changed. If {pull_request.branch} went on since, move what is new to a PR of its "
+            "own; if main has it in another form, merge main by hand into every branch that holds "
+            f"{pull_request.branch} and write landed in its row; if that commit is no landing of "
+            f"it, merge main into {pull_request.branch} by hand",
+            ExitCode.WAITING,
+        )
+
+    def check_stated(self, main: Sha, known: Collection[int]) -> None:
+        """Refuse where a PR is called landed, a branch holds it, and no commit of main names it."""
+        for pull_request in self.carrier.series:
+            number = pull_request.number
+            head = self.history.heads.get(number)
+            if pull_request.state != "landed" or number in known or head is None:
+                continue
+            below = [pr.number for pr in self.carrier.series.closure(pull_request)]
+            own = {commit.sha for commit in self.history.own(number, below)}
+            for dependent in self._open():
+                held = any(dependent.number in self.history.holders(sha) for sha in own)
+                if held and not self._has_absorbed(dependent, head, main):
+                    raise Refusal(
+                        f"SERIES.md:{pull_request.line}: {pull_request.name} is said to have "
+                        f"landed and {dependent.branch} holds it, but no commit of main since "
+                        f"names it; say which one it is: --landed {number}=SHA",
+                        ExitCode.WAITING,
+                    )
+
+    def check_swallowed(self, found: Sequence[Landing]) -> None:
+        """Refuse where a landing brought an open PR with it."""
+        landed = {landing.pull_request.number for landing in found}
+        for landing in found:
+            if landing.below is None:
+                continue
+            inside = self.history.reached([landing.head])
+            for other in self._open():
+                below = [pr.number for pr in self.carrier.series.closure(other)]
+                own = self.history.own(other.number, below)
+                head = self.history.heads.get(other.number)
+                if other.number not in landed and own and head in inside:
+                    raise Refusal(
+                        f"{landing.pull_request.name} landed as {landing.commit[:12]} with all of "
+                        f"{other.name}, which it holds; if {other.name} has landed by that, say "
+                        f"so: --landed {other.number}={landing.commit[:12]}",
+                        ExitCode.WAITING,
+                    )
+
+    def _open(self) -> tuple[PullRequest, ...]:
+        return tuple(
+            pr
+            for pr in self.carrier.series
+            if pr.state in {"open", "draft"} and pr.number in self.history.heads
+        )
+
+    def _needed(self, landing: Landing) -> bool:
+        return any(
+            next_step(self.repository, landing, self.history.heads[pr.number])
+            for pr in self._open()
+        )
+
+    def _has_absorbed(self, dependent: PullRequest, head: Sha, main: Sha) -> bool:
+        """Whether the branch records the landing, or lacks nothing of main."""
+        bits = self.history.mask([dependent.number])
+        absorbed = self.history.reached(
+            absorbed
+            for sha, commit in self.history.commits.items()
+            if self.history.held[sha] & bits
+            for absorbed in commit.absorbs
+        )
+        return head in absorbed or self.repository.is_ancestor(
+            main, self.history.heads[dependent.number]
+        )
+
+    def _refuse_reverted(self, seen: Seen) -> None:
+        if seen.reverted_by is not None:
+            name, branch = seen.pull_request.name, seen.pull_request.branch
+            raise Refusal(
+                f"{name} landed, and {seen.reverted_by} on main reverts it; to take main would "
+                f"undo it in every branch that holds it. Merge main into {branch} by hand, "
+                "keeping what it is to bring again, then sync",
+                ExitCode.WAITING,
+            )
+
+    def _differing(self, landing: Landing, head: Sha) -> list[str]:
+        """Files in which a landing is not ``head`` merged; those made again anyway left out."""
+        assert landing.below is not None  # noqa: S101 - only such landings are compared
+        merged = merge_trees(self.repository, landing.below, head)
+        answer = self.repository.run(
+            "diff-tree", "-r", "-z", "--name-only", merged.tree, landing.commit
+        )
+        paths = {path for path in answer.text.split("\0") if path}
+        paths |= {conflict.path for conflict in merged.conflicts}
+        return sorted(paths.difference(self.carrier.series.generated))
+
+    def _absorbed(self, head: Sha, earlier: Sequence[Landing]) -> Sha:
+        """``head`` with the earlier landings absorbed, or itself where that takes a person."""
+        tip = head
+        for landing in earlier:
+            while (step := next_step(self.repository, landing, tip)) is not None:
+                tree: Sha = self.repository.tree_of(tip)
+                if step.records is None:
+                    merged = merge_trees(self.repository, tip, step.commit)
+                    conflicted = {conflict.path for conflict in merged.conflicts}
+                    if not conflicted.issubset(self.carrier.series.generated):
+                        return head
+                    tree = merged.tree
+                tip = self._scratch(tree, (tip, step.commit))
+        return tip
+
+    def _scratch(self, tree: Sha, parents: Sequence[Sha]) -> Sha:
+        """A commit that only serves to merge on: no branch ever holds it, so nobody signs it."""
+        arguments = [part for parent in parents for part in ("-p", parent)]
+        message = ("-m", "merge_series: a merge to compare a landing with")
+        return Sha(self.repository.run("commit-tree", *arguments, *message, tree).text)

@@ -1,0 +1,243 @@
+"""Main's own commits since the branches left it, and those by which a PR seems to have landed.
+
+This only looks; whether a landing is what it seems is proven elsewhere, by its tree.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from carry.carried import Carrier
+from merge_series.history import Commit, History
+from stack.errors import ExitCode, Refusal
+from stack.model import PullRequest
+from stack.repository import Repository, Sha, decode
+
+_FIELDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class MainCommit:
+    """A commit on main's first-parent history; ``author`` is who wrote it and when."""
+
+    sha: Sha
+    parents: tuple[Sha, ...]
+    author: str
+    subject: str
+    message: str
+
+    def __str__(self) -> str:
+        """The commit as a person knows it."""
+        return f"{self.sha[:12]} '{self.subject}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A PR that seems to have landed.
+
+    Attributes:
+        pull_request: The PR.
+        head: Head of its branch.
+        place: Where in ``MainLine.commits`` the landing ends; -1 if before all of them.
+        lengths: How many commits of main the landing may be, likeliest first; empty where main
+            contains the head itself, so that nothing has to be absorbed.
+        reverted_by: The commit of main that reverts it, if one does.
+    """
+
+    pull_request: PullRequest
+    head: Sha
+    place: int
+    lengths: tuple[int, ...]
+    reverted_by: MainCommit | None
+
+
+@dataclass(frozen=True, slots=True)
+class MainLine:
+    """Main's first-parent history since some branch left it, oldest first."""
+
+    repository: Repository
+    commits: tuple[MainCommit, ...]
+
+    @classmethod
+    def read(cls, repository: Repository, main: Sha, heads: Mapping[int, Sha]) -> "MainLine":
+        """Read the commits of main that not every head has."""
+        command = ("merge-base", "--octopus", main, *heads.values())
+        common = [f"^{sha}" for sha in repository.run(*command, accept=(0, 1)).text.split()]
+        answer = repository.run(
+            "log", "--first-parent", "--reverse", "-z",
+            "--format=%H%x00%P%x00%an <%ae> %at%x00%s%x00%B", main, *common, "--",
+        )  # fmt: skip
+        fields = decode(answer.stdout).split("\0")
+        rows = (fields[at : at + _FIELDS] for at in range(0, len(fields) - 1, _FIELDS))
+        return cls(
+            repository,
+            tuple(
+                MainCommit(Sha(sha), tuple(map(Sha, parents.split())), author, subject, message)
+                for sha, parents, author, subject, message in rows
+            ),
+        )
+
+    def place(self, sha: Sha) -> int:
+        """Where a commit stands; -1 if it does not."""
+        return next((at for at, commit in enumerate(self.commits) if commit.sha == sha), -1)
+
+    def revert(self, number: int, first: int, last: int) -> MainCommit | None:
+        """The commit that reverts the landing of a PR from ``first`` to ``last``, if any does."""
+        ids = "|".join(commit.sha for commit in self.commits[max(first, 0) : last + 1])
+        marks = [rf"^Revert \".*\(#{number}\)\"", rf"\bReverts \S*#{number}\b"]
+        marks += [rf"\bThis reverts commit (?:{ids})\b"] if ids else []
+        known = re.compile("|".join(marks), re.MULTILINE)
+        later = self.commits[last + 1 :]
+        return next((commit for commit in later if known.search(commit.message)), None)
+
+
+def look(
+    carrier: Carrier, line: MainLine, history: History, main: Sha, named: Mapping[int, str]
+) -> tuple[Seen, ...]:
+    """The PRs that seem to have landed, in the order main took them.
+
+    Args:
+        carrier: The series.
+        line: Main's commits.
+        history: What the branches hold, by the heads of all PRs whose branch exists.
+        main: The commit of main.
+        named: The last commit of a landing by PR number, where a person says it.
+
+    Raises:
+        Refusal: It cannot be told which commit of main is a PR's landing.
+    """
+    for number in named:
+        pull_request = carrier.series.pull_requests.get(number)
+        if pull_request is None or pull_request.state == "superseded":
+            raise Refusal(f"--landed: SERIES.md has no PR #{number} that could land; correct it")
+        if number not in history.heads:
+            raise Refusal(
+                f"--landed: {pull_request.name} has no branch {pull_request.branch} here, so what "
+                "landed cannot be compared; fetch it"
+            )
+    looker = _Looker(carrier, line, history, main)
+    seen = []
+    for pull_request in carrier.series:
+        if pull_request.number in history.heads and pull_request.state != "superseded":
+            found = looker.look(pull_request, named.get(pull_request.number))
+            seen += [] if found is None else [found]
+    # Where one landing brings several PRs, the one that holds the others comes first.
+    order = {pr.number: place for place, pr in enumerate(carrier.series)}
+    return tuple(sorted(seen, key=lambda s: (s.place, -order[s.pull_request.number])))
+
+
+@dataclass(frozen=True, slots=True)
+class _Looker:
+    carrier: Carrier
+    line: MainLine
+    history: History
+    main: Sha
+
+    def look(self, pull_request: PullRequest, named: str | None) -> Seen | None:
+        head = self.history.heads[pull_request.number]
+        if named is not None:
+            return self._named(pull_request, head, named)
+        if head not in self.history.commits:
+            return self._contained(pull_request, head)
+        return self._naming(pull_request, head) or self._rebased(pull_request, head)
+
+    def _seen(
+        self, pull_request: PullRequest, head: Sha, place: int, lengths: tuple[int, ...]
+    ) -> Seen:
+        first = place + 1 - max(lengths, default=1)
+        reverted_by = self.line.revert(pull_request.number, first, place)
+        return Seen(pull_request, head, place, lengths, reverted_by)
+
+    def _lengths(self, pull_request: PullRequest) -> tuple[int, ...]:
+        """A squash is one commit; a rebase as many as the PR has, or fewer if some were empty."""
+        return tuple(range(1, max(len(self._own(pull_request)), 1) + 1))
+
+    def _own(self, pull_request: PullRequest) -> tuple[Commit, ...]:
+        below = [pr.number for pr in self.carrier.series.closure(pull_request)]
+        return self.history.own(pull_request.number, below)
+
+    def _named(self, pull_request: PullRequest, head: Sha, named: str) -> Seen:
+        commit = self.line.repository.resolve(named)
+        place = -1 if commit is None else self.line.place(commit)
+        if commit is None or not self.line.repository.is_ancestor(commit, self.main):
+            raise Refusal(f"--landed {pull_request.number}={named}: main has no such commit")
+        # Every branch has what is older than the line.
+        oldest = self.line.commits[0].sha if self.line.commits else None
+        if place < 0 and oldest and self.line.repository.is_ancestor(oldest, commit):
+            raise Refusal(
+                f"--landed {pull_request.number}={named}: the commit came into main by a merge; "
+                "name the commit on main's first-parent history"
+            )
+        lengths = () if place < 0 else self._lengths(pull_request)
+        return self._seen(pull_request, head, place, lengths)
+
+    def _naming(self, pull_request: PullRequest, head: Sha) -> Seen | None:
+        number = pull_request.number
+        naming = re.compile(rf"\(#{number}\)$|^Merge pull request #{number} from ")
+        places = [
+            place
+            for place, commit in enumerate(self.line.commits)
+            if naming.search(commit.subject)
+            and not self.line.repository.is_ancestor(commit.sha, head)
+        ]
+        if not places:
+            return None
+        first, last = places[0], places[-1]
+        if last - first + 1 != len(places):
+            both = " and ".join(str(self.line.commits[place]) for place in places)
+            raise Refusal(
+                f"main has {len(places)} commits that name {pull_request.name}, with others "
+                f"between: {both}; say which one ends its landing: --landed {number}=SHA",
+                ExitCode.WAITING,
+            )
+        lengths = self._lengths(pull_request) if len(places) == 1 else (len(places),)
+        return self._seen(pull_request, head, last, lengths)
+
+    def _rebased(self, pull_request: PullRequest, head: Sha) -> Seen | None:
+        """A run of commits on main with the authors, dates, subjects and patches of the PR's."""
+        own = self._own(pull_request)
+        known = [(commit.author, commit.subject) for commit in own]
+        line = [(commit.author, commit.subject) for commit in self.line.commits]
+        for end in range(len(line), len(own) - 1, -1):
+            if not own or line[end - 1] != known[-1] or line[end - len(own) : end] != known:
+                continue
+            run = self.line.commits[end - len(own) : end]
+            if all(
+                self._patch(one.sha) == self._patch(other.sha)
+                for one, other in zip(own, run, strict=True)
+            ):
+                return self._seen(pull_request, head, end - 1, (len(own),))
+        return None
+
+    def _patch(self, commit: Sha) -> str:
+        """What a commit changes, wherever it stands: git's id of its patch."""
+        repository = self.line.repository
+        patch = repository.run("diff-tree", "-p", commit).stdout
+        return repository.run("patch-id", "--stable", stdin=patch).text.partition(" ")[0]
+
+    def _contained(self, pull_request: PullRequest, head: Sha) -> Seen | None:
+        """A PR whose head main has: by a merge, or because the branch holds nothing yet."""
+        repository = self.line.repository
+        if pull_request.state == "landed":
+            return self._seen(pull_request, head, -1, ())
+        place = bisect_left(
+            range(len(self.line.commits)),
+            1,
+            key=lambda at: repository.is_ancestor(head, self.line.commits[at].sha),
+        )
+        if place == len(self.line.commits):
+            return None
+        merge = self.line.commits[place]
+        if merge.sha == head or merge.parents[0] == head:
+            # On main's own line: a fast-forward, or a branch that was begun there.
+            subject = repository.message(head).partition("\n")[0]
+            landed = subject.endswith(f"(#{pull_request.number})")
+            return self._seen(pull_request, head, place, ()) if landed else None
+        below = [
+            f"^{self.history.heads[pr.number]}"
+            for pr in self.carrier.series.closure(pull_request)
+            if pr != pull_request and pr.number in self.history.heads
+        ]
+        own = repository.commits("--no-merges", head, f"^{merge.parents[0]}", *below)
+        return self._seen(pull_request, head, place, ()) if own else None

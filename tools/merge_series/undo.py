@@ -1,0 +1,64 @@
+"""``undo`` and ``redo``: an operation's refs moved back, or forth again, like any other move."""
+
+from dataclasses import replace
+
+from merge_series.journal import DoneSync
+from merge_series.operations import Operations
+from stack.errors import Refusal
+from stack.refs import branch_ref, values
+from stack.repository import Repository
+
+
+def undo(repository: Repository, operations: Operations) -> DoneSync:
+    """Take back the last operation that moved branches.
+
+    Raises:
+        Refusal: There is none, a branch has moved since, is checked out or was pushed, or a file
+            that the operation wrote has changed since. Nothing was moved.
+    """
+    done = operations.done()
+    if not done:
+        raise Refusal("no operation of merge_series is left to undo here")
+    record = replace(done[-1], state="undoing")
+    _refuse_moved(repository, record)
+    _refuse_pushed(repository, record)
+    return operations.carry_out(record)
+
+
+def redo(repository: Repository, operations: Operations) -> DoneSync:
+    """Bring the operation again that the last ``undo`` took back.
+
+    Raises:
+        Refusal: There is none, or a branch or file has changed since. Nothing was moved.
+    """
+    undone = operations.journal.undone()
+    if not undone:
+        raise Refusal("no operation was undone since the last one; there is nothing to redo")
+    record = replace(undone[0], state="redoing")
+    _refuse_moved(repository, record)
+    return operations.carry_out(record)
+
+
+def _refuse_moved(repository: Repository, record: DoneSync) -> None:
+    now = values(repository, [branch_ref(branch) for branch in record.new])
+    moves = {update.ref: update for update in record.updates()}
+    for branch in record.new:
+        update = moves[branch_ref(branch)]
+        found = now.get(update.ref)
+        if found != update.old:
+            raise Refusal(
+                f"branch {branch} stands at {(found or 'nothing')[:12]} and no longer at "
+                f"{(update.old or 'nothing')[:12]}, where the {record.action} would move it from; "
+                "nothing was moved"
+            )
+
+
+def _refuse_pushed(repository: Repository, record: DoneSync) -> None:
+    """What somebody may have seen is not taken back: links to it would break."""
+    contains = [f"--contains={head}" for head in dict.fromkeys(record.new.values())]
+    answer = repository.run("for-each-ref", "--format=%(refname)", *contains, "refs/remotes")
+    if answer.text:
+        raise Refusal(
+            f"{answer.text.splitlines()[0]} holds what {record.name} made: it was pushed, and "
+            "taking it back would break review links; nothing was moved"
+        )

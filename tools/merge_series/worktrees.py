@@ -1,0 +1,153 @@
+"""Worktrees that have a moving branch checked out: brought along, as ``git merge --ff-only`` would.
+
+Files that nobody changed take their new text; one that somebody did is kept, and then no branch
+moves at all. Ignored files are kept as well, where git would overwrite them.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from stack.errors import Refusal
+from stack.refs import branch_ref, checkouts
+from stack.repository import (
+    TEMPORARY_INDEX,
+    Answer,
+    Entry,
+    Repository,
+    Sha,
+    decode,
+    encode,
+)
+
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-apply": "git am",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A worktree that follows its branch.
+
+    Attributes:
+        branch: The branch.
+        folder: The worktree.
+        old: The head it has checked out.
+        new: The head it is brought to.
+    """
+
+    branch: str
+    folder: Path
+    old: Sha
+    new: Sha
+
+
+def followers(repository: Repository, branches: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The worktrees that have one of the branches checked out, by branch."""
+    found = checkouts(repository)
+    return {
+        branch: tuple(str(folder) for folder in found[branch_ref(branch)])
+        for branch in branches
+        if branch_ref(branch) in found
+    }
+
+
+def check_following(followings: Iterable[Following]) -> None:
+    """Check that every worktree can follow; nothing is written.
+
+    Raises:
+        Refusal: One holds changes that would be lost, has something under way, or is not there.
+    """
+    for following in followings:
+        folder = following.folder
+        if not folder.is_dir():
+            raise _refusal(following, "the worktree is not there; bring it back or prune it")
+        with Repository.open(folder) as worktree, tempfile.TemporaryDirectory() as temporary:
+            for name, what in _UNDER_WAY.items():
+                if worktree.git_path(name).exists():
+                    raise _refusal(following, f"{what} is under way there; finish it")
+            for path, (is_new, _) in _changed(worktree, following).items():
+                if is_new and os.path.lexists(folder / path):
+                    raise _refusal(following, f"{path} stands there and is no file of the branch")
+            index = Path(temporary) / "index"
+            shutil.copyfile(worktree.git_path("index"), index)
+            environment = {"GIT_INDEX_FILE": str(index)}
+            worktree.run(
+                *TEMPORARY_INDEX, "update-index", "-q", "--refresh",
+                environment=environment, accept=(0, 1),
+            )  # fmt: skip
+            answer = worktree.run(
+                *TEMPORARY_INDEX, *_forward(following, "-n"),
+                environment=environment, accept=(0, 128),
+            )  # fmt: skip
+            _refuse(following, answer)
+
+
+def follow(following: Following) -> None:
+    """Bring a worktree to its branch's new head; also one that a killed run brought half there.
+
+    Raises:
+        Refusal: Somebody changed a file there meanwhile; it is kept.
+    """
+    with Repository.open(following.folder) as worktree:
+        worktree.run("update-index", "-q", "--refresh", accept=(0, 1))
+        _take_what_is_there(worktree, following)
+        _refuse(following, worktree.run(*_forward(following), accept=(0, 128)))
+
+
+def _forward(following: Following, *options: str) -> tuple[str, ...]:
+    """The command that ``git merge --ff-only`` is made of, but for the ref."""
+    setting = ("-c", "submodule.recurse=false")
+    return (*setting, "read-tree", "-m", "-u", *options, following.old, following.new)
+
+
+def _take_what_is_there(worktree: Repository, following: Following) -> None:
+    """Note in the index which files have their new text already: a kill came before that."""
+    changed = _changed(worktree, following)
+    with tempfile.TemporaryDirectory() as temporary:
+        environment = {"GIT_INDEX_FILE": os.path.join(temporary, "index")}  # noqa: PTH118 - a string is needed
+        worktree.run(*TEMPORARY_INDEX, "read-tree", following.new, environment=environment)
+        worktree.run(
+            *TEMPORARY_INDEX, "update-index", "-q", "--refresh",
+            environment=environment, accept=(0, 1),
+        )  # fmt: skip
+        answer = worktree.run("diff-files", "--name-only", "-z", environment=environment)
+    other = set(decode(answer.stdout).split("\0"))
+    lines = "".join(
+        f"{entry.mode} {entry.oid}\t{path}\0"
+        for path, (_, entry) in changed.items()
+        if entry and path not in other
+    )
+    worktree.run("update-index", "-z", "--index-info", stdin=encode(lines))
+
+
+def _changed(worktree: Repository, following: Following) -> dict[str, tuple[bool, Entry | None]]:
+    """The paths that differ: whether each is new, and what it becomes (None: it goes)."""
+    command = ("diff-tree", "-r", "-z", "--raw", "--no-renames", following.old, following.new)
+    answer = worktree.run(*command)
+    records = iter(decode(answer.stdout).split("\0")[:-1])
+    changed: dict[str, tuple[bool, Entry | None]] = {}
+    for about in records:
+        _, mode, _, oid, status = about.split(" ")
+        entry = None if status == "D" else Entry(mode, Sha(oid))
+        changed[next(records)] = status == "A", entry
+    return changed
+
+
+def _refuse(following: Following, answer: Answer) -> None:
+    if answer.status:
+        said = " ".join(answer.stderr.split())
+        raise _refusal(following, f"{said}; commit or stash what is changed there")
+
+
+def _refusal(following: Following, why: str) -> Refusal:
+    return Refusal(
+        f"branch {following.branch} is checked out in {following.folder} and cannot be "
+        f"fast-forwarded there: {why}"
+    )
