@@ -141,7 +141,9 @@ def status_command(place: Place, *, as_json: bool) -> None:
     with place.open() as (repository, carrier):
         main = resolve_main(repository, carrier, place.main)
         rows = statuses(repository, carrier, main)
-        waiting = Operations(repository).stopped()
+        operations = Operations(repository)
+        waiting = operations.stopped()
+        killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:
         print_json({"main": main, "branches": [_status_json(row) for row in rows]})
         return
@@ -149,6 +151,11 @@ def status_command(place: Place, *, as_json: bool) -> None:
     people.print(report.status_table(rows))
     if waiting is not None:
         people.print(f"A sync waits for a person at {waiting.pending.branch}.")
+    for record in killed:
+        people.print(
+            f"An earlier {record.action} was killed while it moved branches; the next command that "
+            "moves any finishes or drops it first."
+        )
 
 
 @merge_series.command("graph")
