@@ -152,6 +152,7 @@ def status_command(place: Place, *, as_json: bool) -> None:
         waiting = operations.stopped()
         said = [str(change) for change in changes(repository, carrier, operations, main)]
         said += landings_seen(repository, carrier, main)
+        killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:
         branches = [_status_json(row) for row in rows]
         print_json({"main": main, "branches": branches, "changes": said})
@@ -162,6 +163,11 @@ def status_command(place: Place, *, as_json: bool) -> None:
         people.print(sentence, soft_wrap=True)
     if waiting is not None:
         people.print(f"A sync waits for a person at {waiting.pending.branch}.")
+    for record in killed:
+        people.print(
+            f"An earlier {record.action} was killed while it moved branches; the next command that "
+            "moves any finishes or drops it first."
+        )
 
 
 @merge_series.command("graph")

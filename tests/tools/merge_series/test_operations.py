@@ -60,9 +60,14 @@ def test_a_kill_before_any_branch_moved_leaves_nothing(synced):
     assert synced.heads() == synced.new
 
 
-def test_a_kill_in_the_middle_is_finished(synced):
+def test_a_kill_in_the_middle_is_told_by_status_and_finished(synced):
     unfinish(synced)
     synced.git("update-ref", "refs/heads/by-hand", synced.old["by-hand"])
+    said = " ".join(synced.run("status").err.split())
+    assert said.endswith(
+        "An earlier sync was killed while it moved branches; the next command that moves any "
+        "finishes or drops it first."
+    )
     done = synced.run("sync")
     assert done.code == 0, done.err
     assert done.err.splitlines()[0] == (
