@@ -104,6 +104,7 @@ def ready(
     """
     pull_requests = synced_pull_requests(carrier)
     old = branch_heads(repository, pull_requests)
+    repository.read_ancestry(main, old.values())
     moving = moving_branches(repository, carrier, main, old)
     refuse_busy(repository, moving, may_be_checked_out=update_worktrees)
     return old
