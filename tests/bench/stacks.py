@@ -92,9 +92,11 @@ def change(number: int, before: str, after: str) -> str | None:
     if number % 2:
         top = common(old, new)
         places = [n for n in range(1, top - CONTEXT) if old[n].startswith(("import ", "from "))]
-        return "".join([*old[: places[0]], f"import branch_{number}\n", *old[places[0] :]]) if (
-            places
-        ) else None
+        return (
+            "".join([*old[: places[0]], f"import branch_{number}\n", *old[places[0] :]])
+            if (places)
+            else None
+        )
     end = common(old[::-1], new[::-1])
     if end <= CONTEXT:
         return None
@@ -183,26 +185,24 @@ class Merge(NamedTuple):
 
 @dataclass(frozen=True)
 class Ran:
-    """How a process ended: seconds, the most memory it had in MB, and what it wrote."""
+    """How long a process took, in seconds, and the most memory it had, in MB."""
 
     seconds: float
     memory: float
-    out: str
 
 
 def ran(*command: str) -> Ran:
-    """Run a process of this program."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    """Run this program."""
+    with tempfile.TemporaryFile() as told:
         start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=out, stderr=err)
+        process = subprocess.Popen(command, stdout=told, stderr=told)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        err.seek(0)
         if process.returncode:
-            sys.exit(f"error: {' '.join(command)} failed\n{err.read().decode()}")
-        return Ran(seconds, usage.ru_maxrss / 1024, out.read().decode())
+            told.seek(0)
+            sys.exit(f"error: {' '.join(command)} failed\n{told.read().decode()}")
+        return Ran(seconds, usage.ru_maxrss / 1024)
 
 
 def git(folder: Path, *arguments: str, text: str = "") -> str:
@@ -216,14 +216,17 @@ def git(folder: Path, *arguments: str, text: str = "") -> str:
 
 
 def by_merge_tree(fork: Path, merges: Sequence[Merge], trees: Sequence[str]) -> float:
-    """Seconds of the bare git processes."""
+    """Seconds of the bare git processes, in a fork that has none of the merges yet."""
     taken = 0.0
-    for merge, tree in zip(merges, trees, strict=True):
+    made: dict[str, str] = {}
+    for merge, expected in zip(merges, trees, strict=True):
+        ours, theirs = (made.get(side, side) for side in (merge.ours, merge.theirs))
         start = time.perf_counter()
-        made = git(fork, "merge-tree", "--write-tree", merge.ours, merge.theirs)
-        git(fork, "commit-tree", "-p", merge.ours, "-p", merge.theirs, "-m", "Merge", made)
+        tree = git(fork, "merge-tree", "--write-tree", ours, theirs)
+        commit = git(fork, "commit-tree", "-p", ours, "-p", theirs, "-m", "Merge", tree)
         taken += time.perf_counter() - start
-        check(merge, made, tree)
+        check(merge, tree, expected)
+        made[merge.commit] = commit
     return taken
 
 
@@ -271,6 +274,12 @@ class Measured:
     processes: int
 
 
+def copied(start: Path, fork: Path) -> Path:
+    shutil.rmtree(fork, ignore_errors=True)
+    shutil.copytree(start, fork)
+    return fork
+
+
 def program(fork: Path, declared: Path, *arguments: str) -> tuple[str, ...]:
     place = ("--repo", str(fork), "--series", str(declared))
     return (sys.executable, "-m", "merge_series", *place, *arguments)
@@ -288,17 +297,15 @@ def measure(template: Path, folder: Path, stack: Sequence[tuple[int, ...]]) -> M
     git(start, "fast-import", "--quiet", text=made)
     syncs, bares, memory = [], [], 0.0
     for _ in range(ROUNDS):
-        fork = folder / "fork"
-        shutil.rmtree(fork, ignore_errors=True)
-        shutil.copytree(start, fork)
-        sync = ran(*program(fork, declared, "sync", "--json"))
+        fork = copied(start, folder / "fork")
+        sync = ran(*program(fork, declared, "sync"))
         syncs.append(sync.seconds)
         memory = max(memory, sync.memory)
-        rows = json.loads(sync.out)["merged"]
+        rows = json.loads((fork / ".git/merge_series/done/1.json").read_text())["merged"]
         merges = [Merge(row["ours"], row["theirs"], row["commit"]) for row in rows]
         heads = "".join(f"{merge.commit}^{{tree}}\n" for merge in merges)
         trees = git(fork, "cat-file", "--batch-check=%(objectname)", text=heads).split("\n")
-        bares.append(by_merge_tree(fork, merges, trees))
+        bares.append(by_merge_tree(copied(start, folder / "bare"), merges, trees))
     again = ran(*program(fork, declared, "sync")).seconds
     worktree, in_worktree = by_worktree(fork, main, merges, trees)
     return Measured(
@@ -315,8 +322,7 @@ def measure(template: Path, folder: Path, stack: Sequence[tuple[int, ...]]) -> M
 
 def processes(folder: Path, start: Path, declared: Path) -> int:
     """How many git processes a sync starts, as git itself tells."""
-    fork, told = folder / "counted", folder / "told"
-    shutil.copytree(start, fork)
+    fork, told = copied(start, folder / "counted"), folder / "told"
     told.mkdir()
     os.environ["GIT_TRACE2_EVENT"] = str(told)
     ran(*program(fork, declared, "sync"))
@@ -348,7 +354,10 @@ def main() -> None:
         os.environ |= {
             "GIT_CONFIG_GLOBAL": str(folder / "gitconfig"),
             "GIT_CONFIG_SYSTEM": os.devnull,
+            # As an installed program has it: compiled once.
+            "PYTHONPYCACHEPREFIX": str(folder / "compiled"),
         }
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         start = min(
             ran(sys.executable, "-m", "merge_series", "sync", "--help").seconds for _ in range(5)
         )

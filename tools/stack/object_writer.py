@@ -32,22 +32,25 @@ class ObjectWriter:
         with self._lock, tempfile.NamedTemporaryFile() as file:
             file.write(commit)
             file.flush()
-            if self._process is None:
-                self._process = self._runner.execute(
-                    self._command, istream=PIPE, as_process=True, env=self._environment
-                )
-            stdin, stdout = self._process.stdin, self._process.stdout
-            assert stdin is not None and stdout is not None  # noqa: PT018, S101 - both are pipes
-            try:
-                stdin.write(f"{file.name}\n".encode())
-                stdin.flush()
-            except BrokenPipeError:
-                return None
-            return stdout.readline().decode().strip() or None
+            made = self._ask(file.name)
+            if not made:
+                self.close()
+            return made or None
 
     def close(self) -> None:
-        """End the process."""
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-            self._process.wait()
-            self._process = None
+        """End the process; the next commit starts another one."""
+        self._process = None  # GitPython ends a process that nothing refers to
+
+    def _ask(self, path: str) -> str:
+        if self._process is None:
+            self._process = self._runner.execute(
+                self._command, istream=PIPE, as_process=True, env=self._environment
+            )
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None  # noqa: PT018, S101 - both are pipes
+        try:
+            stdin.write(f"{path}\n".encode())
+            stdin.flush()
+        except BrokenPipeError:
+            return ""
+        return bytes(stdout.readline()).decode().strip()

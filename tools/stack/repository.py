@@ -355,7 +355,14 @@ class Repository:
     ) -> Sha:
         """Store a commit by the user, signed off, and signed where ``commit.gpgsign`` asks for it.
 
-        ``git commit-tree`` runs no hook and does not read ``commit.gpgsign`` by itself.
+        ``git commit-tree`` runs no hook and does not read ``commit.gpgsign`` by itself. A commit
+        that is not signed is what it would make, stored by the one process that stores them all.
+
+        Args:
+            tree: Its tree, which is there already, as are the parents.
+            parents: Its parents.
+            message: Its message; the sign-off is added.
+            environment: Variables that may name another author or date.
 
         Raises:
             GitFailure: git knows no identity, or could not sign.
