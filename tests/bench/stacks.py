@@ -31,7 +31,7 @@ RELEASES = ("0.17.1", "0.18.2")
 SIZES = (10, 50, 200)
 ROUNDS = 3
 # A worktree takes minutes for the large stacks: there, merges spread evenly over them are measured.
-MOST_IN_WORKTREE = 40
+MOST_IN_WORKTREE = 25
 CONTEXT = 8  # lines that both releases share around a change, so that no merge conflicts
 
 # Those of the installed git, with no settings but these.
@@ -183,26 +183,18 @@ class Merge(NamedTuple):
     commit: str
 
 
-@dataclass(frozen=True)
-class Ran:
-    """How long a process took, in seconds, and the most memory it had, in MB."""
+def seconds(*command: str) -> float:
+    """How long a process of this program takes, from its start to its end."""
+    start = time.perf_counter()
+    ran(*command)
+    return time.perf_counter() - start
 
-    seconds: float
-    memory: float
 
-
-def ran(*command: str) -> Ran:
-    """Run this program."""
-    with tempfile.TemporaryFile() as told:
-        start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=told, stderr=told)
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            told.seek(0)
-            sys.exit(f"error: {' '.join(command)} failed\n{told.read().decode()}")
-        return Ran(seconds, usage.ru_maxrss / 1024)
+def ran(*command: str) -> str:
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"error: {' '.join(command)} failed\n{done.stderr}")
+    return done.stdout
 
 
 def git(folder: Path, *arguments: str, text: str = "") -> str:
@@ -262,16 +254,21 @@ def check(merge: Merge, made: str, tree: str) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """The times of one stack in seconds, and what belongs to them."""
+    """One stack: times in seconds, and what belongs to them."""
 
     merges: int
     sync: float
     again: float
-    memory: float
     bare: float
     worktree: float
     in_worktree: int
     processes: int
+    memory: float  # MB
+
+
+def program(fork: Path, declared: Path, *run: str) -> tuple[str, ...]:
+    place = ("--repo", str(fork), "--series", str(declared))
+    return (sys.executable, *(run or ("-m", "merge_series")), *place, "sync")
 
 
 def copied(start: Path, fork: Path) -> Path:
@@ -280,54 +277,48 @@ def copied(start: Path, fork: Path) -> Path:
     return fork
 
 
-def program(fork: Path, declared: Path, *arguments: str) -> tuple[str, ...]:
-    place = ("--repo", str(fork), "--series", str(declared))
-    return (sys.executable, "-m", "merge_series", *place, *arguments)
-
-
 def measure(template: Path, folder: Path, stack: Sequence[tuple[int, ...]]) -> Measured:
     """Sync one stack in the three ways, in turns; the best of some rounds counts."""
     folder.mkdir()
     declared = folder / "SERIES.md"
     declared.write_text(series(stack))
     main = git(template, "rev-parse", "main")
-    start = folder / "start"
-    shutil.copytree(template, start)
-    made = imported(stack, changes(len(stack)), f"{main}~1")
-    git(start, "fast-import", "--quiet", text=made)
-    syncs, bares, memory = [], [], 0.0
+    start = copied(template, folder / "start")
+    git(start, "fast-import", "--quiet", text=imported(stack, changes(len(stack)), f"{main}~1"))
+    syncs, bares = [], []
     for _ in range(ROUNDS):
         fork = copied(start, folder / "fork")
-        sync = ran(*program(fork, declared, "sync"))
-        syncs.append(sync.seconds)
-        memory = max(memory, sync.memory)
+        syncs.append(seconds(*program(fork, declared)))
         rows = json.loads((fork / ".git/merge_series/done/1.json").read_text())["merged"]
         merges = [Merge(row["ours"], row["theirs"], row["commit"]) for row in rows]
         heads = "".join(f"{merge.commit}^{{tree}}\n" for merge in merges)
         trees = git(fork, "cat-file", "--batch-check=%(objectname)", text=heads).split("\n")
         bares.append(by_merge_tree(copied(start, folder / "bare"), merges, trees))
-    again = ran(*program(fork, declared, "sync")).seconds
+    again = min(seconds(*program(fork, declared)) for _ in range(ROUNDS))
     worktree, in_worktree = by_worktree(fork, main, merges, trees)
+    counted, memory = looked_into(folder, copied(start, folder / "fork"), declared)
     return Measured(
-        len(merges),
-        min(syncs),
-        again,
-        memory,
-        min(bares),
-        worktree,
-        in_worktree,
-        processes(folder, start, declared),
+        len(merges), min(syncs), again, min(bares), worktree, in_worktree, counted, memory
     )
 
 
-def processes(folder: Path, start: Path, declared: Path) -> int:
-    """How many git processes a sync starts, as git itself tells."""
-    fork, told = copied(start, folder / "counted"), folder / "told"
+# What `ru_maxrss` says of a process holds what the one had that started it.
+PEAK = """
+import atexit, re, runpy
+status = lambda: open("/proc/self/status").read()
+atexit.register(lambda: print(re.search(r"VmHWM:\\s*(\\d+)", status())[1]))
+runpy.run_module("merge_series", run_name="__main__", alter_sys=True)
+"""
+
+
+def looked_into(folder: Path, fork: Path, declared: Path) -> tuple[int, float]:
+    """How many git processes a sync starts, as git itself tells, and its peak memory in MB."""
+    told = folder / "told"
     told.mkdir()
     os.environ["GIT_TRACE2_EVENT"] = str(told)
-    ran(*program(fork, declared, "sync"))
+    peak = ran(*program(fork, declared, "-c", PEAK))
     del os.environ["GIT_TRACE2_EVENT"]
-    return len(list(told.iterdir()))
+    return len(list(told.iterdir())), int(peak) / 1024
 
 
 def fork_of_releases(folder: Path) -> None:
@@ -358,9 +349,8 @@ def main() -> None:
             "PYTHONPYCACHEPREFIX": str(folder / "compiled"),
         }
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        start = min(
-            ran(sys.executable, "-m", "merge_series", "sync", "--help").seconds for _ in range(5)
-        )
+        helped = (sys.executable, "-m", "merge_series", "sync", "--help")
+        start = min(seconds(*helped) for _ in range(5))
         template = folder / "template"
         fork_of_releases(template)
         for shape, stack in SHAPES.items():

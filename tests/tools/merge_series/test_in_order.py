@@ -29,6 +29,7 @@ def test_nothing_begins_before_what_it_is_on(threads):
     def work(pull_request):
         assert done.issuperset(pull_request.depends_on)
         begun.append(pull_request.number)
+        time.sleep(0.1)  # long enough for others to begin that should not
         done.add(pull_request.number)
         return [pull_request.number * 10]
 
