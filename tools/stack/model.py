@@ -88,12 +88,12 @@ class Series:
     def closure(self, *pull_requests: PullRequest) -> tuple[PullRequest, ...]:
         """The given PRs with all they depend on, directly or not, in topological order."""
         wanted: set[int] = set()
-        pending = [pull_request.number for pull_request in pull_requests]
+        pending = list(pull_requests)
         while pending:
-            number = pending.pop()
-            if number not in wanted:
-                wanted.add(number)
-                pending.extend(self.pull_requests[number].depends_on)
+            pull_request = pending.pop()
+            if pull_request.number not in wanted:
+                wanted.add(pull_request.number)
+                pending.extend(self.pull_requests[number] for number in pull_request.depends_on)
         return tuple(pr for number, pr in self.pull_requests.items() if number in wanted)
 
     @property
