@@ -21,16 +21,20 @@ class Ancestry:
     def __init__(self, main: str, listed: str) -> None:
         self._main = main
         self._parents: dict[str, tuple[str, ...]] = {}
-        # Greater than the numbers of its ancestors; main and what it holds have none.
+        # A commit's is greater than those of its ancestors; main and what it holds have none.
         self._number: dict[str, int] = {}
+        # The question that is asked most, whose answer is the longest way down.
+        self._with_main = {main}
         for line in reversed(listed.splitlines()):
-            commit, *parents = map(str, line.split(" "))
+            commit, *parents = line.split(" ")
             self.add(commit, parents)
 
     def add(self, commit: str, parents: Sequence[str]) -> None:
         """Take in a commit whose parents are known here or held by main."""
         self._parents[commit] = tuple(parents)
         self._number[commit] = len(self._number)
+        if not self._with_main.isdisjoint(parents):
+            self._with_main.add(commit)
 
     def knows(self, commit: str) -> bool:
         """Whether a commit is main, or one beyond it that was taken in."""
@@ -38,7 +42,9 @@ class Ancestry:
 
     def contains(self, descendant: str, ancestor: str) -> bool:
         """Whether one commit contains another; both have to be known."""
-        oldest = self._number.get(ancestor, -1)
+        if ancestor == self._main:
+            return descendant in self._with_main
+        oldest = self._number[ancestor]
         seen = {descendant}
         pending = [descendant]
         while pending:
@@ -46,10 +52,7 @@ class Ancestry:
             if commit == ancestor:
                 return True
             for parent in self._parents.get(commit, ()):
-                if parent not in seen and (parent == ancestor or self._rank(parent) > oldest):
+                if parent not in seen and self._number.get(parent, -1) >= oldest:
                     seen.add(parent)
                     pending.append(parent)
         return False
-
-    def _rank(self, commit: str) -> int:
-        return self._number.get(commit, -1)
