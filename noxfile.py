@@ -105,8 +105,9 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON)
 def bench(session: nox.Session) -> None:
-    """Measure the allowlist, beside ``git grep``, and the names of parameters, on both trees."""
+    """Measure syncs and the allowlist, beside git, and the names of parameters, on both trees."""
     session.install("--quiet", "--editable", ".[test,change]")
+    session.run("python", "tests/bench/stacks.py")
     session.run("python", "tests/bench/allowlist.py")
     make_trees(session)
     session.run("python", "tests/bench/naming.py")

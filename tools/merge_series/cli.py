@@ -20,13 +20,13 @@ from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import resolve_main
 from merge_series.push import plan_push, push
+from merge_series.reachable import count_commits
 from merge_series.recorded import Recorded
 from merge_series.review import commands as review
 from merge_series.sync import (
     Synced,
     Syncer,
     abort_sync,
-    count_commits,
     dry_run,
     refuse_stopped,
 )

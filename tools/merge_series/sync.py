@@ -31,6 +31,7 @@ from merge_series.plan import (
     sources,
     synced_pull_requests,
 )
+from merge_series.reachable import count_commits
 from merge_series.records import MergeRecord, SettledFile
 from stack.errors import ExitCode, Refusal
 from stack.model import PullRequest
@@ -374,28 +375,6 @@ def abort_sync(operations: Operations) -> Pending:
     waiting = _waiting(operations)
     operations.forget_stopped()
     return waiting.pending
-
-
-def count_commits(repository: Repository, main: Sha, old: Heads, new: Heads) -> tuple[int, int]:
-    """Commits that branches had beyond main, and how many of them the same branches lost.
-
-    Args:
-        repository: The fork.
-        main: A commit of main.
-        old: Heads before.
-        new: Heads now, of at least the same branches.
-    """
-    before = repository.commits(*old.values(), f"^{main}") if old else ()
-    moved = {head: new[branch] for branch, head in old.items() if new[branch] != head}
-    # Read anew, as git has stored it: what was known while the merges were made proves nothing.
-    repository.read_ancestry(main, [*moved, *moved.values()])
-    lost = {
-        commit
-        for head, now in moved.items()
-        if not repository.is_ancestor(head, now)
-        for commit in repository.commits(head, f"^{now}")
-    }
-    return len(before), len(lost)
 
 
 def _new_heads(old: Heads, merged: Merged) -> Heads:
