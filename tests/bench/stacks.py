@@ -7,32 +7,31 @@ time. All numbers are measured in this run, on the machine it names.
 """
 
 import json
-import math
 import os
 import platform
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
+from stack_shapes import RELEASES, SHAPES, changes, imported, series
 
 from carry.bases import ReleaseTree, default_cache, fetch_release
 from carry.fork import import_release, open_fork
 
-RELEASES = ("0.17.1", "0.18.2")
 SIZES = (10, 50, 200)
 ROUNDS = 3
 # A worktree takes minutes for the large stacks: there, merges spread evenly over them are measured.
-MOST_IN_WORKTREE = 25
-CONTEXT = 8  # lines that both releases share around a change, so that no merge conflicts
+MOST_IN_WORKTREE = 12
 
 # Those of the installed git, with no settings but these.
 CONFIG = """\
@@ -48,130 +47,6 @@ CONFIG = """\
 console = Console(width=110)
 
 
-# The stacks
-
-
-def chain(count: int) -> list[tuple[int, ...]]:
-    """What each branch is on, by number from 0: the one before it."""
-    return [(), *((number,) for number in range(count - 1))]
-
-
-def fan(count: int) -> list[tuple[int, ...]]:
-    """Every branch is on main alone."""
-    return [()] * count
-
-
-def lattice(count: int) -> list[tuple[int, ...]]:
-    """Rows of branches, each of them on two neighbours of the row before."""
-    width = math.isqrt(count)
-    below = (divmod(number - width, width) for number in range(count))
-    return [
-        () if row < 0 else (row * width + column, row * width + (column + 1) % width)
-        for row, column in below
-    ]
-
-
-SHAPES: dict[str, Callable[[int], list[tuple[int, ...]]]] = {
-    "chain": chain,
-    "fan": fan,
-    "lattice": lattice,
-}
-
-
-def common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines both begin with."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-
-
-def change(number: int, before: str, after: str) -> str | None:
-    """A text with a line of a branch's own, away from what main changes; None if there is no room.
-
-    Branches take turns: one adds an import near the top, the next a remark near the end.
-    """
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    if number % 2:
-        top = common(old, new)
-        places = [n for n in range(1, top - CONTEXT) if old[n].startswith(("import ", "from "))]
-        return (
-            "".join([*old[: places[0]], f"import branch_{number}\n", *old[places[0] :]])
-            if (places)
-            else None
-        )
-    end = common(old[::-1], new[::-1])
-    if end <= CONTEXT:
-        return None
-    place = len(old) - end + CONTEXT
-    return "".join([*old[:place], f"# A remark of branch {number}.\n", *old[place:]])
-
-
-def changes(count: int) -> list[dict[str, bytes]]:
-    """What each branch changes, a file of its own: every third adds one, the others change one.
-
-    They change files that main's release changes as well, as long as there are any.
-    """
-    before, after = (ReleaseTree(v, fetch_release(v, default_cache())) for v in RELEASES)
-    both = [path for path in before.paths() if path.endswith(".py") and after.read(path)]
-    both.sort(key=lambda path: before.read(path) == after.read(path))
-    made: list[dict[str, bytes]] = []
-    rest = iter(both)
-    for number in range(count):
-        if number % 3 == 2:
-            path = f"megatron/core/branches/own_{number}.py"
-            made.append({path: f"NUMBER = {number}\n".encode()})
-            continue
-        for path in rest:
-            texts = ((tree.read(path) or b"").decode() for tree in (before, after))
-            text = change(number, *texts)
-            if text is not None:
-                made.append({path: text.encode()})
-                break
-    if len(made) != count:
-        sys.exit(f"error: the releases have files for {len(made)} branches, not {count}")
-    return made
-
-
-def branch(number: int) -> str:
-    return f"branch-{number + 1:03}"
-
-
-def series(stack: Sequence[tuple[int, ...]]) -> str:
-    """The SERIES.md of a stack."""
-    rows, sections = [], []
-    for number, on in enumerate(stack):
-        listed = ", ".join(f"#{below + 1}" for below in on) or "main"
-        title = f"Change part {number + 1}"
-        rows.append(f"| #{number + 1} | `{branch(number)}` | {listed} | {title} | open |\n")
-        sections.append(f"\n## #{number + 1} {title}\n\nBrings: part {number + 1}\n")
-    head = "# Series\n\n| PR | Branch | Depends on | Title | State |\n|---|---|---|---|---|\n"
-    return head + "".join(rows) + "".join(sections)
-
-
-def imported(stack: Sequence[tuple[int, ...]], made: Sequence[dict[str, bytes]], main: str) -> str:
-    """The branches of a stack, as ``git fast-import`` reads them."""
-    held: list[set[int]] = []
-    stream: list[str] = []
-    for number, on in enumerate(stack):
-        first, *others = on or (None,)
-        held.append({number}.union(*(held[below] for below in on)))
-        start = main if first is None else f":{first + 1}"
-        stream += [
-            f"commit refs/heads/{branch(number)}\nmark :{number + 1}\n",
-            f"committer Bench <bench@example.org> {1_700_000_000 + number} +0000\n",
-            _data(f"Change part {number + 1}\n"),
-            f"from {start}\n",
-            *(f"merge :{other + 1}\n" for other in others),
-        ]
-        there = set() if first is None else held[first]
-        for member in sorted(held[number] - there):
-            for path, text in made[member].items():
-                stream += [f"M 100644 inline {path}\n", _data(text.decode())]
-    return "".join(stream)
-
-
-def _data(text: str) -> str:
-    return f"data {len(text.encode())}\n{text}\n"
-
-
 # The three ways
 
 
@@ -183,11 +58,34 @@ class Merge(NamedTuple):
     commit: str
 
 
-def seconds(*command: str) -> float:
-    """How long a process of this program takes, from its start to its end."""
+class Spent(NamedTuple):
+    """Seconds from start to end, which another load on the machine adds to, and those of cores."""
+
+    wall: float
+    cpu: float
+
+    def __add__(self, other: tuple[float, ...]) -> "Spent":
+        return Spent(*(mine + more for mine, more in zip(self, other, strict=True)))
+
+    def times(self, factor: float) -> "Spent":
+        return Spent(self.wall * factor, self.cpu * factor)
+
+
+NOTHING = Spent(0, 0)
+
+
+def spent(call: Callable[[], object]) -> Spent:
+    """What the processes take that a function runs."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
-    ran(*command)
-    return time.perf_counter() - start
+    call()
+    wall = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Spent(wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+
+
+def best(all_spent: Iterable[Spent]) -> Spent:
+    return Spent(*map(min, zip(*all_spent, strict=True)))
 
 
 def ran(*command: str) -> str:
@@ -207,41 +105,47 @@ def git(folder: Path, *arguments: str, text: str = "") -> str:
     return done.stdout.strip()
 
 
-def by_merge_tree(fork: Path, merges: Sequence[Merge], trees: Sequence[str]) -> float:
-    """Seconds of the bare git processes, in a fork that has none of the merges yet."""
-    taken = 0.0
+def by_merge_tree(fork: Path, merges: Sequence[Merge], trees: Sequence[str]) -> Spent:
+    """What the bare git processes take, in a fork that has none of the merges yet."""
+    total = NOTHING
     made: dict[str, str] = {}
     for merge, expected in zip(merges, trees, strict=True):
         ours, theirs = (made.get(side, side) for side in (merge.ours, merge.theirs))
-        start = time.perf_counter()
-        tree = git(fork, "merge-tree", "--write-tree", ours, theirs)
-        commit = git(fork, "commit-tree", "-p", ours, "-p", theirs, "-m", "Merge", tree)
-        taken += time.perf_counter() - start
+        answers: list[str] = []
+
+        def run(ours: str = ours, theirs: str = theirs, answers: list[str] = answers) -> None:
+            tree = git(fork, "merge-tree", "--write-tree", ours, theirs)
+            sides = ("-p", ours, "-p", theirs)
+            answers += [tree, git(fork, "commit-tree", *sides, "-m", "Merge", tree)]
+
+        total += spent(run)
+        tree, made[merge.commit] = answers
         check(merge, tree, expected)
-        made[merge.commit] = commit
-    return taken
+    return total
 
 
 def by_worktree(
     fork: Path, main: str, merges: Sequence[Merge], trees: Sequence[str]
-) -> tuple[float, int]:
-    """Seconds of a checkout and a merge in a worktree, for all merges, and how many were made."""
+) -> tuple[Spent, int]:
+    """What checkouts and merges in a worktree take, for all merges, and how many were made."""
     desk = fork / "desk"
     git(fork, "worktree", "add", "--quiet", "--detach", str(desk), main)
     step = -(-len(merges) // MOST_IN_WORKTREE)
-    taken = 0.0
+    total = NOTHING
     measured = range(step - 1, len(merges), step)
     for place in measured:
         if step > 1 and place:
             # As it stands there when the merge before has just been made.
             git(desk, "checkout", "--quiet", merges[place - 1].commit)
         merge = merges[place]
-        start = time.perf_counter()
-        git(desk, "checkout", "--quiet", merge.ours)
-        git(desk, "merge", "--quiet", "--no-edit", merge.theirs)
-        taken += time.perf_counter() - start
+
+        def run(merge: Merge = merge) -> None:
+            git(desk, "checkout", "--quiet", merge.ours)
+            git(desk, "merge", "--quiet", "--no-edit", merge.theirs)
+
+        total += spent(run)
         check(merge, git(desk, "rev-parse", "HEAD^{tree}"), trees[place])
-    return taken * len(merges) / len(measured), len(measured)
+    return total.times(len(merges) / len(measured)), len(measured)
 
 
 def check(merge: Merge, made: str, tree: str) -> None:
@@ -254,13 +158,13 @@ def check(merge: Merge, made: str, tree: str) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """One stack: times in seconds, and what belongs to them."""
+    """One stack: what each way takes, and what belongs to it."""
 
     merges: int
-    sync: float
-    again: float
-    bare: float
-    worktree: float
+    sync: Spent
+    again: Spent
+    bare: Spent
+    worktree: Spent
     in_worktree: int
     processes: int
     memory: float  # MB
@@ -288,17 +192,17 @@ def measure(template: Path, folder: Path, stack: Sequence[tuple[int, ...]]) -> M
     syncs, bares = [], []
     for _ in range(ROUNDS):
         fork = copied(start, folder / "fork")
-        syncs.append(seconds(*program(fork, declared)))
+        syncs.append(spent(partial(ran, *program(fork, declared))))
         rows = json.loads((fork / ".git/merge_series/done/1.json").read_text())["merged"]
         merges = [Merge(row["ours"], row["theirs"], row["commit"]) for row in rows]
         heads = "".join(f"{merge.commit}^{{tree}}\n" for merge in merges)
         trees = git(fork, "cat-file", "--batch-check=%(objectname)", text=heads).split("\n")
         bares.append(by_merge_tree(copied(start, folder / "bare"), merges, trees))
-    again = min(seconds(*program(fork, declared)) for _ in range(ROUNDS))
+    again = best(spent(partial(ran, *program(fork, declared))) for _ in range(ROUNDS))
     worktree, in_worktree = by_worktree(fork, main, merges, trees)
     counted, memory = looked_into(folder, copied(start, folder / "fork"), declared)
     return Measured(
-        len(merges), min(syncs), again, min(bares), worktree, in_worktree, counted, memory
+        len(merges), best(syncs), again, best(bares), worktree, in_worktree, counted, memory
     )
 
 
@@ -331,14 +235,36 @@ def fork_of_releases(folder: Path) -> None:
     git(folder, "repack", "-a", "-d", "-q")
 
 
+def columns(found: Measured) -> list[list[str]]:
+    """What the two tables say of one stack: first the seconds, then those of all cores."""
+    whole = found.in_worktree == found.merges
+    both = zip(found.sync, found.again, found.bare, found.worktree, strict=True)
+    return [
+        [
+            str(found.merges),
+            f"{sync:.2f} s",
+            f"{again:.2f} s",
+            f"{bare:.2f} s",
+            f"{sync / bare:.2f}",
+            f"{worktree:.1f} s" if whole else f"({worktree:.0f} s)",
+            f"{worktree / sync:.1f}",
+            str(found.processes),
+            f"{found.memory:.0f} MB",
+        ]
+        for sync, again, bare, worktree in both
+    ]
+
+
 def main() -> None:
     """Measures and prints."""
-    table = Table(
-        "stack", "merges", "sync", "nothing to do", "bare git", "ratio", "worktree", "ratio",
-        "git processes", "memory", box=None, pad_edge=False,
+    names = (
+        "merges", "sync", "nothing to do", "bare git", "sync/bare", "worktree", "worktree/sync",
+        "git processes", "memory",
     )  # fmt: skip
-    for column in table.columns[1:]:
-        column.justify = "right"
+    tables = [Table(title, *names, box=None) for title in ("seconds", "of all cores")]
+    for table in tables:
+        for column in table.columns[1:]:
+            column.justify = "right"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "gitconfig").write_text(CONFIG)
@@ -350,36 +276,28 @@ def main() -> None:
         }
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         helped = (sys.executable, "-m", "merge_series", "sync", "--help")
-        start = min(seconds(*helped) for _ in range(5))
+        start = best(spent(partial(ran, *helped)) for _ in range(5))
         template = folder / "template"
         fork_of_releases(template)
         for shape, stack in SHAPES.items():
             for count in SIZES:
                 found = measure(template, folder / f"{shape}-{count}", stack(count))
                 shutil.rmtree(folder / f"{shape}-{count}")
-                whole = found.in_worktree == found.merges
-                table.add_row(
-                    f"{shape} of {count}",
-                    str(found.merges),
-                    f"{found.sync:.2f} s",
-                    f"{found.again:.2f} s",
-                    f"{found.bare:.2f} s",
-                    f"{found.sync / found.bare:.2f}",
-                    f"{found.worktree:.1f} s" if whole else f"({found.worktree:.0f} s)",
-                    f"{found.worktree / found.sync:.1f}",
-                    str(found.processes),
-                    f"{found.memory:.0f} MB",
-                )
+                for table, row in zip(tables, columns(found), strict=True):
+                    table.add_row(f"{shape} of {count}", *row)
     version = subprocess.run(["git", "--version"], check=True, capture_output=True, text=True)
     console.print(
         f"main moved from {RELEASES[0]} to {RELEASES[1]}; the best of {ROUNDS} rounds\n"
         f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores, "
+        f"load {os.getloadavg()[0]:.1f}, "
         f"Python {platform.python_version()}, {version.stdout.strip()}\n"
     )
-    console.print(table)
+    for table in tables:
+        console.print(table)
+        console.print()
     console.print(
-        f"\nThe start of the program takes {start:.2f} s of each sync. In brackets: up to "
-        f"{MOST_IN_WORKTREE} merges were measured, the time is for all.",
+        f"The start of the program takes {start.wall:.2f} s of each sync, {start.cpu:.2f} s of all "
+        f"cores. In brackets: up to {MOST_IN_WORKTREE} merges were measured, the time is for all.",
         style="dim",
     )
 
