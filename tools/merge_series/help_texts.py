@@ -38,7 +38,12 @@ VERIFY = epilog("merge_series verify", "merge_series verify --json > checks.json
 
 LOG = epilog("merge_series log", "merge_series --color=always log 2>&1 | less -R")
 
-UNDO = epilog("merge_series undo", "merge_series undo && merge_series undo", busy=_BUSY)
+UNDO = epilog(
+    "merge_series undo --dry-run",
+    "merge_series undo",
+    "merge_series undo && merge_series undo",
+    busy=_BUSY,
+)
 
 REDO = epilog("merge_series redo", busy=_BUSY)
 
