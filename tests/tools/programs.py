@@ -21,7 +21,7 @@ class Ran:
 
 
 def run(tool: str, *arguments: str, folder: Path) -> Ran:
-    """Run a tool in a folder."""
+    """Run a tool, or a test's script, in a folder; a code below 0 is the signal that ended it."""
     starter = _starter()
     with tempfile.TemporaryDirectory() as written:
         out, err = Path(written, "out"), Path(written, "err")

@@ -24,7 +24,7 @@ import yaml  # noqa: F401
 def become(
     *, tool: str, arguments: list[str], folder: str, out: str, err: str, environment: dict[str, str]
 ) -> None:
-    """Be what ``python -m tool`` is, in this process."""
+    """Be what ``python -m tool`` is, or ``python tool`` for a script, in this process."""
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -33,7 +33,10 @@ def become(
         os.dup2(os.open(path, flags, 0o600), number)
     sys.path[:1] = [folder, *environment.get("PYTHONPATH", "").split(os.pathsep)]
     sys.argv = [tool, *arguments]
-    runpy.run_module(tool, run_name="__main__", alter_sys=True)
+    if tool.endswith(".py"):
+        runpy.run_path(tool, run_name="__main__")
+    else:
+        runpy.run_module(tool, run_name="__main__", alter_sys=True)
 
 
 for line in sys.stdin:
