@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -266,7 +267,8 @@ def _check_table(reports: dict[str, tuple[EditReport, ...]]) -> Table:
             last = rows[0].path
             table.add_row(Text(last, style="bold"))
         cells = [Text(row.summary, style="green" if row.holds else "bold red") for row in rows]
-        table.add_row(f"  {rows[0].edit}", *cells)
+        edit = Padding(Text(rows[0].edit, overflow="fold"), (0, 0, 0, 2))
+        table.add_row(edit, *cells)
     return table
 
 
