@@ -107,7 +107,7 @@ def lint(session: nox.Session) -> None:
 def man(session: nox.Session) -> None:
     """Write the manual pages in ``man`` again, from the texts of ``--help``."""
     session.install("--quiet", "--editable", ".")
-    session.run("python", "-m", "merge_series.man_pages", "man")
+    session.run("python", "-m", "merge_series.man_pages", "tools/man")
 
 
 @nox.session(python=PYTHON)

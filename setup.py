@@ -15,7 +15,7 @@ setup(
     package_dir={"": "tools"},
     packages=find_packages("tools"),
     package_data={"carry": ["*.json"]},
-    data_files=[("share/man/man1", ["man/carry.1", "man/merge_series.1"])],
+    data_files=[("share/man/man1", ["tools/man/carry.1", "tools/man/merge_series.1"])],
     python_requires=">=3.12",
     install_requires=[
         "click",

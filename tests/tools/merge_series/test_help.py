@@ -118,7 +118,9 @@ def test_the_version_names_git(tool, tmp_path):
 
 def test_the_man_pages_are_made_of_what_help_says():
     """If this fails: nox -s man, and commit what it wrote."""
-    assert {path.name: path.read_text() for path in (ROOT / "man").iterdir()} == man_pages()
+    assert {
+        path.name: path.read_text() for path in (ROOT / "tools" / "man").iterdir()
+    } == man_pages()
 
 
 def test_a_man_page_holds_every_command_option_and_example():
