@@ -258,10 +258,10 @@ def columns(found: Measured) -> list[list[str]]:
 def main() -> None:
     """Measures and prints."""
     names = (
-        "merges", "sync", "nothing to do", "bare git", "sync/bare", "worktree", "worktree/sync",
-        "git processes", "memory",
+        "merges", "sync", "again", "bare git", "ratio", "worktree", "ratio", "processes", "memory",
     )  # fmt: skip
-    tables = [Table(title, *names, box=None) for title in ("seconds", "of all cores")]
+    titles = ("seconds", "of all cores")
+    tables = [Table(title, *names, box=None, pad_edge=False) for title in titles]
     for table in tables:
         for column in table.columns[1:]:
             column.justify = "right"
@@ -297,7 +297,8 @@ def main() -> None:
         console.print()
     console.print(
         f"The start of the program takes {start.wall:.2f} s of each sync, {start.cpu:.2f} s of all "
-        f"cores. In brackets: up to {MOST_IN_WORKTREE} merges were measured, the time is for all.",
+        f"cores; again is a sync with nothing to do. In brackets: up to {MOST_IN_WORKTREE} merges "
+        "were measured, the time is for all.",
         style="dim",
     )
 
