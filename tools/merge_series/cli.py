@@ -22,6 +22,7 @@ from merge_series.plan import resolve_main
 from merge_series.push import plan_push, push
 from merge_series.recorded import Recorded
 from merge_series.review import commands as review
+from merge_series.site.command import site_command
 from merge_series.sync import (
     Synced,
     Syncer,
@@ -343,6 +344,7 @@ def _status_json(row: BranchStatus) -> dict[str, Any]:
 
 merge_series.add_command(stack_command)
 merge_series.add_command(fold_command)
+merge_series.add_command(site_command)
 for _command in review.COMMANDS:
     merge_series.add_command(_command)
 
