@@ -10,7 +10,6 @@ from merge_series.plan import resolve_main
 from merge_series.review.commits import read_commits
 from merge_series.review.description import read_part_of
 from merge_series.site.folder import check_folder, write_folder
-from merge_series.site.pages import INDEX, Renderer
 from merge_series.site.reading import MOST_HEADS, Reader
 from stack.console import people
 
@@ -37,6 +36,9 @@ def site_command(place: Place, output: Path) -> None:
     alone, its syncs, and what to read between any two heads of its branch: those before, between
     and after its merges. The same history gives the same site, byte for byte.
     """
+    # Slow to import, through jinja2, pygments and (where it is there) numpy.
+    from merge_series.site.pages import INDEX, Renderer  # noqa: PLC0415 - no other command needs it
+
     check_folder(output)
     with place.read() as (repository, carrier):
         main = resolve_main(repository, carrier, place.main)

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from grandalf.graphs import Edge, Graph, Vertex
+from grandalf.graphs import Edge, Vertex, graph_core
 from grandalf.layouts import SugiyamaLayout
-from grandalf.routing import EdgeViewer, route_with_lines
 
 from stack.model import Series
 
-WIDTH, HEIGHT = 252, 104
+WIDTH, HEIGHT = 272, 104
 _GAP_X, _GAP_Y = 28, 52
 _MARGIN = 4  # for the lines around the outermost boxes
 MAIN = 0  # no PR has that number
@@ -24,8 +23,8 @@ MAIN = 0  # no PR has that number
 class Point:
     """A place in the picture, in its units, from its top left corner."""
 
-    x: float
-    y: float
+    x: int
+    y: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +39,8 @@ class Layout:
             path.
     """
 
-    width: float
-    height: float
+    width: int
+    height: int
     boxes: dict[int, Point]
     lines: dict[tuple[int, int], str]
 
@@ -52,6 +51,14 @@ class _Box:
     def __init__(self) -> None:
         self.w, self.h = WIDTH, HEIGHT
         self.xy = (0.0, 0.0)
+
+
+class _Route:
+    """What grandalf asks of an edge."""
+
+    def setpath(self, points: Sequence[tuple[float, float]]) -> None:
+        """Take the centres of what the edge joins, and of the places it passes between them."""
+        self.points = tuple(map(_whole, points))
 
 
 def lay_out(series: Series) -> Layout:
@@ -65,45 +72,48 @@ def lay_out(series: Series) -> Layout:
         for above in pr.depends_on or (MAIN,)
     }
     for edge in edges.values():
-        edge.view = EdgeViewer()
-    (core,) = Graph(list(vertices.values()), list(edges.values())).C
-    sugiyama = SugiyamaLayout(core)
+        edge.view = _Route()
+    # All stands on main, so this is one component. Its `Graph` would find that out, and lose the
+    # order of the edges in a set, so that the same stack would give another picture.
+    sugiyama = SugiyamaLayout(graph_core(vertices.values(), edges.values()))
     sugiyama.xspace, sugiyama.yspace = _GAP_X, _GAP_Y
-    sugiyama.route_edge = route_with_lines
     sugiyama.init_all(roots=[vertices[MAIN]])
     sugiyama.draw()
     return _picture(
-        {number: Point(*vertex.view.xy) for number, vertex in vertices.items()},
-        {pair: [Point(*at) for at in edge.view._pts[1:-1]] for pair, edge in edges.items()},  # noqa: SLF001 - grandalf has no other way to read a route
+        {number: _whole(vertex.view.xy) for number, vertex in vertices.items()},
+        {pair: edge.view.points for pair, edge in edges.items()},
     )
 
 
 def _picture(centres: dict[int, Point], routes: dict[tuple[int, int], Sequence[Point]]) -> Layout:
     """Boxes and lines from their centres and the places where a line passes a layer."""
-    every = [*centres.values(), *(point for route in routes.values() for point in route)]
-    left = min(point.x for point in every) - WIDTH / 2 - _MARGIN
-    top = min(point.y for point in every) - HEIGHT / 2 - _MARGIN
+    every = [point for points in (centres.values(), *routes.values()) for point in points]
+    left = min(point.x for point in every) - WIDTH // 2 - _MARGIN
+    top = min(point.y for point in every) - HEIGHT // 2 - _MARGIN
     placed = {number: Point(at.x - left, at.y - top) for number, at in centres.items()}
     lines = {}
-    for (above, below), route in routes.items():
-        passed = [Point(at.x - left, at.y - top) for at in route]
-        lines[above, below] = _line([placed[above], *passed, placed[below]])
+    for pair, route in routes.items():
+        lines[pair] = _line([Point(at.x - left, at.y - top) for at in route])
     return Layout(
-        max(point.x for point in every) - left + WIDTH / 2 + _MARGIN,
-        max(point.y for point in every) - top + HEIGHT / 2 + _MARGIN,
-        {number: Point(at.x - WIDTH / 2, at.y - HEIGHT / 2) for number, at in placed.items()},
+        max(point.x for point in every) - left + WIDTH // 2 + _MARGIN,
+        max(point.y for point in every) - top + HEIGHT // 2 + _MARGIN,
+        {number: Point(at.x - WIDTH // 2, at.y - HEIGHT // 2) for number, at in placed.items()},
         lines,
     )
 
 
+def _whole(at: tuple[float, float]) -> Point:
+    return Point(round(at[0]), round(at[1]))
+
+
 def _line(points: Sequence[Point]) -> str:
     """A line through layers: straight within each, bent between them."""
-    half = HEIGHT / 2
-    parts = [f"M{points[0].x:g} {points[0].y + half:g}"]
+    half = HEIGHT // 2
+    parts = [f"M{points[0].x} {points[0].y + half}"]
     for place, (start, end) in enumerate(pairwise(points)):
         begin, stop = start.y + half, end.y - half
-        middle = (begin + stop) / 2
-        parts.append(f"C{start.x:g} {middle:g} {end.x:g} {middle:g} {end.x:g} {stop:g}")
+        middle = (begin + stop) // 2
+        parts.append(f"C{start.x} {middle} {end.x} {middle} {end.x} {stop}")
         if place < len(points) - 2:
-            parts.append(f"V{end.y + half:g}")
+            parts.append(f"V{end.y + half}")
     return " ".join(parts)

@@ -132,7 +132,7 @@ class Reader:
         foundation = lay(self._repository, self._carrier, self._scanner, standing)
         line = read_commits(self._repository, "--first-parent", standing.head, *standing.others)
         every = heads_of(line)
-        heads = every if len(every) <= MOST_HEADS else (every[0], *every[1 - MOST_HEADS :])
+        heads = most_of(every)
         return Branch(
             alone(self._repository, standing, foundation),
             tuple(self._sync(standing, merge) for merge in reversed(line) if merge.is_merge),
@@ -173,9 +173,13 @@ def heads_of(line: tuple[Commit, ...]) -> tuple[Commit, ...]:
     Args:
         line: The PR's own commits along first parents, parents first.
     """
-    after = (*line[1:], None)
     return tuple(
         commit
-        for commit, later in zip(line, after, strict=True)
-        if commit.is_merge or later is None or later.is_merge
+        for place, commit in enumerate(line)
+        if commit.is_merge or all(later.is_merge for later in line[place + 1 : place + 2])
     )
+
+
+def most_of(heads: tuple[Commit, ...]) -> tuple[Commit, ...]:
+    """The first and the newest of a branch's heads, ``MOST_HEADS`` in all."""
+    return heads if len(heads) <= MOST_HEADS else (heads[0], *heads[1 - MOST_HEADS :])
