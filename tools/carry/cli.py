@@ -27,7 +27,7 @@ from carry.replacing import write_once
 from carry.report import OLDEST, TreeReport, exit_code, report_releases, report_tree
 from carry.report_view import edit_tables, nearest_candidates, summary, tree_table
 from carry.wheel import build_wheel
-from stack.console import people, print_json, run
+from stack.console import counted, people, print_json, run
 from stack.errors import ExitCode, Refusal
 from stack.repository import Repository
 
@@ -75,7 +75,8 @@ def check_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> Exi
         edits = len(next(iter(reports.values())))
         for fault in faults:
             people.print(fault, soft_wrap=True)
-        people.print(f"{edits} edits on {len(reports)} trees; {len(faults)} do not match.")
+        what = f"{counted(edits, 'edit')} on {counted(len(reports), 'tree')}"
+        people.print(f"{what}; {len(faults)} do not match.")
     return ExitCode.FOUND if faults else ExitCode.DONE
 
 
@@ -209,7 +210,9 @@ def build_command(series: Path, repo: Path, main: str) -> None:
     for branch in built:
         pull_request = branch.pull_request
         number = len(pull_request.commits)
-        people.print(f"{pull_request.branch}: {number} commits, now at {branch.head[:12]}")
+        people.print(
+            f"{pull_request.branch}: {counted(number, 'commit')}, now at {branch.head[:12]}"
+        )
     if not built:
         people.print(f"{repo}: every branch exists; nothing was changed")
 
@@ -238,7 +241,7 @@ def _apply_to(carrier: Carrier, tree: Path) -> str:
         way_back = f"; carry apply --undo {tree} takes it back"
     if not changed:
         return f"{tree}: the series is applied already; nothing was changed"
-    return f"{tree}: {len(changed)} files written{way_back}"
+    return f"{tree}: {counted(len(changed), 'file')} written{way_back}"
 
 
 def _open_release(version: str) -> Base:

@@ -11,7 +11,7 @@ from merge_series.declared import Rewrite
 from merge_series.fold import fold
 from merge_series.place import Place
 from merge_series.records import MergeRecord
-from stack.console import people
+from stack.console import counted, people
 from stack.series_edit import NewPullRequest
 
 
@@ -72,7 +72,7 @@ def stack_command(  # noqa: PLR0913, PLR0917 - click hands over every option
     _show(start.merged, rewrite, is_kept=not dry_run)
     people.print(
         f"{branch} {'would start' if dry_run else 'starts'} at {start.head[:12]}: "
-        + (f"{len(start.merged)} merges" if start.merged else "the head of what it is on")
+        + (counted(len(start.merged), "merge") if start.merged else "the head of what it is on")
     )
 
 

@@ -31,7 +31,7 @@ from merge_series.sync import (
     dry_run,
     refuse_stopped,
 )
-from merge_series.undo import redo, undo
+from merge_series.undo import to_redo, to_undo
 from stack.console import people, print_json, run
 from stack.errors import ExitCode
 from stack.refs import heads
@@ -232,24 +232,34 @@ def log_command(place: Place, *, as_json: bool) -> None:
 
 
 @merge_series.command("undo")
+@click.option("--dry-run", is_flag=True, help="Say what would be taken back; change nothing.")
 @click.pass_obj
-def undo_command(place: Place) -> None:
+def undo_command(place: Place, *, dry_run: bool) -> None:
     """Take back the last operation that moved branches; run it twice to go two back."""
-    with place.at_work() as (repository, operations):
+    with place.at_work(is_kept=not dry_run) as (repository, operations):
         refuse_stopped(operations)
-        record = undo(repository, operations)
-        people.print(f"Took back {record.name}; redo brings it again.")
+        record = to_undo(repository, operations)
+        if dry_run:
+            people.print(f"Would take back {record.name}:")
+        else:
+            operations.carry_out(record)
+            people.print(f"Took back {record.name}; redo brings it again.")
         _say_moved(record.new, record.old)
 
 
 @merge_series.command("redo")
+@click.option("--dry-run", is_flag=True, help="Say what would be brought again; change nothing.")
 @click.pass_obj
-def redo_command(place: Place) -> None:
+def redo_command(place: Place, *, dry_run: bool) -> None:
     """Bring the operation again that the last undo took back."""
-    with place.at_work() as (repository, operations):
+    with place.at_work(is_kept=not dry_run) as (repository, operations):
         refuse_stopped(operations)
-        record = redo(repository, operations)
-        people.print(f"Brought {record.name} again.")
+        record = to_redo(repository, operations)
+        if dry_run:
+            people.print(f"Would bring {record.name} again:")
+        else:
+            operations.carry_out(record)
+            people.print(f"Brought {record.name} again.")
         _say_moved(record.old, record.new)
 
 

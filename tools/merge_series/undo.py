@@ -1,20 +1,21 @@
-"""``undo`` and ``redo``: an operation's refs moved back, or forth again, like any other move."""
+"""``undo`` and ``redo``: which operation they move back, or forth again, and whether they may."""
 
 from dataclasses import replace
 
 from merge_series.journal import DoneSync
 from merge_series.operations import Operations
+from merge_series.transaction import refuse_in_the_way
 from stack.errors import Refusal
 from stack.refs import branch_ref, values
 from stack.repository import Repository
 
 
-def undo(repository: Repository, operations: Operations) -> DoneSync:
-    """Take back the last operation that moved branches.
+def to_undo(repository: Repository, operations: Operations) -> DoneSync:
+    """The last operation that moved branches, as one to be taken back.
 
     Raises:
         Refusal: There is none, a branch has moved since, is checked out or was pushed, or a file
-            that the operation wrote has changed since. Nothing was moved.
+            that the operation wrote has changed since.
     """
     done = operations.done()
     if not done:
@@ -22,21 +23,23 @@ def undo(repository: Repository, operations: Operations) -> DoneSync:
     record = replace(done[-1], state="undoing")
     _refuse_moved(repository, record)
     _refuse_pushed(repository, record)
-    return operations.carry_out(record)
+    refuse_in_the_way(repository, record)
+    return record
 
 
-def redo(repository: Repository, operations: Operations) -> DoneSync:
-    """Bring the operation again that the last ``undo`` took back.
+def to_redo(repository: Repository, operations: Operations) -> DoneSync:
+    """The operation that the last ``undo`` took back, as one to be brought again.
 
     Raises:
-        Refusal: There is none, or a branch or file has changed since. Nothing was moved.
+        Refusal: There is none, a branch is checked out, or a branch or file has changed since.
     """
     undone = operations.journal.undone()
     if not undone:
         raise Refusal("no operation was undone since the last one; there is nothing to redo")
     record = replace(undone[0], state="redoing")
     _refuse_moved(repository, record)
-    return operations.carry_out(record)
+    refuse_in_the_way(repository, record)
+    return record
 
 
 def _refuse_moved(repository: Repository, record: DoneSync) -> None:

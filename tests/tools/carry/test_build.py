@@ -46,9 +46,9 @@ def test_a_diamond(fork):
         "Building right (#3)\n"
         "Building top (#4)\n"
         f"root: 2 commits, now at {heads['root']}\n"
-        f"left: 1 commits, now at {heads['left']}\n"
+        f"left: 1 commit, now at {heads['left']}\n"
         f"right: 2 commits, now at {heads['right']}\n"
-        f"top: 1 commits, now at {heads['top']}\n"
+        f"top: 1 commit, now at {heads['top']}\n"
     )
     assert fork.graph(*BRANCHES) == (
         "* Use both (top)\n"

@@ -43,7 +43,7 @@ def test_an_edit_that_does_not_match(project):
     assert row.split() == ["#3.2", "train:", "add-args", "to", "step", "2/1"]
     *_, fault, summary = lines(done.err)
     assert fault == f"tree: {LOOP}: #3.2 train: add-args to step: at lines 2, 3"
-    assert summary == "7 edits on 1 trees; 1 do not match."
+    assert summary == "7 edits on 1 tree; 1 do not match."
 
 
 def test_json(project):
@@ -73,7 +73,7 @@ def test_a_file_that_is_missing_though_its_folder_is_there(project):
     assert done.code == 4
     assert lines(done.err)[-2:] == [
         f"tree: {LOOP}: #3.2 train: add-args to step: tree has no {LOOP}",
-        "7 edits on 1 trees; 1 do not match.",
+        "7 edits on 1 tree; 1 do not match.",
     ]
 
 
