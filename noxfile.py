@@ -1,4 +1,4 @@
-"""The project's tasks: ``nox -s sync``, ``tests``, ``site_tests``, ``gpu_tests``, ``lint``, ``bench``."""
+"""The tasks: ``nox -s sync``, ``tests``, ``site_tests``, ``gpu_tests``, ``lint`` and ``bench``."""
 
 import os
 
