@@ -143,6 +143,16 @@ def test_a_difference_is_read_whole_whatever_its_files_are_called(odd):
             ("binary.bin", ("binary, not shown",), 0, 0),
         ]
     )
+    pieces = {
+        (file.path, line.sign): line.pieces
+        for file in files
+        for hunk in file.hunks
+        for line in hunk.lines[:1]
+    }
+    assert pieces["gone.py", "-"] == (
+        ("n", "x"), ("", " "), ("o", "="), ("", " "), ("mi", "1")
+    )  # fmt: skip
+    assert pieces["a b.py", "+"][:2] == (("n", "diff"), ("", " "))
     printed = patch.text.decode("utf-8", "surrogateescape")
     hunks = re.split(r"^@@ .*\n", printed, flags=re.MULTILINE)[1:]
     expected = [
@@ -257,6 +267,7 @@ def test_boxes_lie_apart_and_below_what_they_stand_on_and_no_line_crosses_one(se
         assert numbers[:2] == [start.x + WIDTH // 2, start.y + HEIGHT]
         assert numbers[-2:] == [end.x + WIDTH // 2, end.y]
         # Where a line passes a layer it runs straight down, beside every box.
+        assert line.count("V") == len({b.y for b in layout.boxes.values() if start.y < b.y < end.y})
         for x, y in re.findall(r" (-?[0-9]+) (-?[0-9]+) V", line):
             for box in layout.boxes.values():
                 assert not (box.x < int(x) < box.x + WIDTH and box.y <= int(y) <= box.y + HEIGHT)
