@@ -34,7 +34,8 @@ def site_command(place: Place, output: Path) -> None:
 
     Open DIR/index.html: the stack as a picture and as a list, and for each PR its text, its lines
     alone, its syncs, and what to read between any two heads of its branch: those before, between
-    and after its merges. The same history gives the same site, byte for byte.
+    and after its merges. Of a branch with more than 16 heads, the first and the newest 15 are
+    there. The same history gives the same site, byte for byte.
     """
     # Slow to import, through jinja2, pygments and (where it is there) numpy.
     from merge_series.site.pages import INDEX, Renderer  # noqa: PLC0415 - no other command needs it
