@@ -94,6 +94,9 @@ def check_reading(root):
     for table in root.iter("table"):
         assert list(table.iter("th"))
         assert all(cell.get("scope") for cell in table.iter("th"))
+    for scrolled in (element for element in root.iter() if element.get("class") == "scroll"):
+        assert (scrolled.get("tabindex"), scrolled.get("role")) == ("0", "group")
+        assert scrolled.get("aria-label")
     for select in root.iter("select"):
         assert [e for e in root.iter("label") if e.get("for") == select.get("id")]
 
