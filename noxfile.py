@@ -1,4 +1,4 @@
-"""The tasks: ``nox -s sync``, ``tests``, ``site_tests``, ``gpu_tests``, ``lint`` and ``bench``."""
+"""The tasks: ``sync``, ``tests``, ``site_tests``, ``gpu_tests``, ``lint``, ``bench``, ``man``."""
 
 import os
 
@@ -108,6 +108,13 @@ def lint(session: nox.Session) -> None:
     session.run("black", "--check", "--quiet", *UPSTREAM_STYLE)
     session.run("isort", "--check", "--quiet", *UPSTREAM_STYLE)
     session.run("mypy")
+
+
+@nox.session(python=PYTHON)
+def man(session: nox.Session) -> None:
+    """Write the manual pages in ``man`` again, from the texts of ``--help``."""
+    session.install("--quiet", "--editable", ".")
+    session.run("python", "-m", "merge_series.man_pages", "tools/man")
 
 
 @nox.session(python=PYTHON)

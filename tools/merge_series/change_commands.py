@@ -5,12 +5,14 @@ from pathlib import Path
 
 import click
 
+from merge_series import help_texts as texts
 from merge_series import report
 from merge_series.add_pr import add_pull_request
 from merge_series.declared import Rewrite
 from merge_series.fold import fold
 from merge_series.place import Place
 from merge_series.records import MergeRecord
+from stack.completion import PullRequestNumber
 from stack.console import counted, people
 from stack.series_edit import NewPullRequest
 
@@ -38,12 +40,13 @@ def _new_options[**P, R](command: Callable[P, R]) -> Callable[P, R]:
     return command
 
 
-@click.command("stack")
+@click.command("stack", epilog=texts.STACK)
 @_new_options
 @click.option(
     "--on",
     multiple=True,
     required=True,
+    type=PullRequestNumber(),
     callback=_numbers,
     metavar="PR",
     help="A PR it depends on; may be repeated.",
@@ -76,9 +79,11 @@ def stack_command(  # noqa: PLR0913, PLR0917 - click hands over every option
     )
 
 
-@click.command("fold")
+@click.command("fold", epilog=texts.FOLD)
 @_new_options
-@click.argument("numbers", nargs=-1, required=True, callback=_numbers, metavar="PR...")
+@click.argument(
+    "numbers", nargs=-1, required=True, type=PullRequestNumber(), callback=_numbers, metavar="PR..."
+)
 @click.pass_obj
 def fold_command(  # noqa: PLR0913, PLR0917 - click hands over every option
     place: Place,

@@ -232,7 +232,8 @@ class Syncer:
         synced = self._synced(main, old, merged, None)
         if synced.commits_lost:
             raise Refusal(
-                f"{synced.commits_lost} commits would no longer be reachable; nothing was moved"
+                f"{synced.commits_lost} commits would no longer be reachable; nothing was moved; "
+                "this is a fault of merge_series: report it with what sync --dry-run says"
             )
         rewrite = self._rewrite(synced.landed)
         if merged:
@@ -384,7 +385,7 @@ def refuse_stopped(operations: Operations) -> None:
     if waiting is not None:
         raise Refusal(
             f"a sync waits for a person at {waiting.pending.branch} in {operations.worktree}; "
-            "finish it with --continue or drop it with --abort",
+            "finish it with merge_series sync --continue or drop it with merge_series sync --abort",
             ExitCode.BUSY,
         )
 

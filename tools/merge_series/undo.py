@@ -19,7 +19,9 @@ def to_undo(repository: Repository, operations: Operations) -> DoneSync:
     """
     done = operations.done()
     if not done:
-        raise Refusal("no operation of merge_series is left to undo here")
+        raise Refusal(
+            "no operation of merge_series is left to undo here; merge_series log lists the syncs"
+        )
     record = replace(done[-1], state="undoing")
     _refuse_moved(repository, record)
     _refuse_pushed(repository, record)
@@ -35,7 +37,10 @@ def to_redo(repository: Repository, operations: Operations) -> DoneSync:
     """
     undone = operations.journal.undone()
     if not undone:
-        raise Refusal("no operation was undone since the last one; there is nothing to redo")
+        raise Refusal(
+            "no operation was undone since the last one; there is nothing to redo; "
+            "merge_series undo comes first"
+        )
     record = replace(undone[0], state="redoing")
     _refuse_moved(repository, record)
     refuse_in_the_way(repository, record)
@@ -52,7 +57,8 @@ def _refuse_moved(repository: Repository, record: DoneSync) -> None:
             raise Refusal(
                 f"branch {branch} stands at {(found or 'nothing')[:12]} and no longer at "
                 f"{(update.old or 'nothing')[:12]}, where the {record.action} would move it from; "
-                "nothing was moved"
+                f"nothing was moved; set it back (git branch --force {branch} "
+                f"{(update.old or 'COMMIT')[:12]}) or leave all as it is"
             )
 
 
@@ -63,5 +69,6 @@ def _refuse_pushed(repository: Repository, record: DoneSync) -> None:
     if answer.text:
         raise Refusal(
             f"{answer.text.splitlines()[0]} holds what {record.name} made: it was pushed, and "
-            "taking it back would break review links; nothing was moved"
+            "taking it back would break review links; nothing was moved; mend what is wrong by "
+            "a further commit"
         )

@@ -91,7 +91,10 @@ def merge_trees(repository: Repository, ours: Sha, theirs: Sha) -> Merge:
             accept=(_CLEAN, _CONFLICTED, 128),
         )  # fmt: skip
     if "unrelated histories" in answer.stderr:
-        raise Refusal(f"{ours[:12]} and {theirs[:12]} share no commit; nothing can be merged")
+        raise Refusal(
+            f"{ours[:12]} and {theirs[:12]} share no commit; nothing can be merged; check that "
+            "--main and SERIES.md name branches of one history"
+        )
     merge = parse_merge(answer.stdout)
     # Status 1 also stands for a bad revision: only a tree id first makes it a conflict.
     if merge is None or answer.status != (_CONFLICTED if merge.conflicts else _CLEAN):

@@ -166,7 +166,7 @@ def test_a_new_file_that_the_base_has_already(fork):
     newer = fork.git("rev-parse", "main")
     assert refused(fork) == (
         f"{fork.tree}:{newer}: megatron/core/sizes.py is there already with other bytes; "
-        "SERIES.md:23 adds it as a new file"
+        "SERIES.md:23 adds it as a new file; give it another path, or change it by edits"
     )
 
 

@@ -5,17 +5,17 @@ import json
 LOOP = "megatron/training/loop.py"
 
 TABLE = """\
- Edit                                   tree     old
+ Edit                                     tree     old
  megatron/core/names.py
-   #2.1 offset: at-start                 1/1     1/1
-   #2.1 label: add-args to offset        1/1     1/1
-   #2.1 add-import megatron.core.sizes   1/1     1/1
-   #4.1 label: before-return             1/1     1/1
+   #2.1 offset: at-start                   1/1     1/1
+   #2.1 label: add-args to offset          1/1     1/1
+   #2.1 add-import megatron.core.sizes     1/1     1/1
+   #4.1 label: before-return               1/1     1/1
  megatron/core/sizes.py
-   #3.1 own_size: replace-return         1/1     1/1
-   #4.1 own_size: at-start               1/1     1/1
+   #3.1 own_size: replace-return           1/1     1/1
+   #4.1 own_size: at-start                 1/1     1/1
  megatron/training/loop.py
-   #3.2 train: add-args to step          1/1  absent
+   #3.2 train: add-args to step            1/1  absent
 """
 
 

@@ -120,5 +120,8 @@ def _left_out(
         came -= of_it
     if came:
         some = ", ".join(sorted(sha[:12] for sha in came))
-        raise Refusal(f"{some}: neither shown nor of any dependency or main; nothing is shown")
+        raise Refusal(
+            f"{some}: neither shown nor of any dependency or main; nothing is shown; read it with "
+            f"git diff {read[:12]} {standing.head[:12]}"
+        )
     return counts

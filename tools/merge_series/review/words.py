@@ -42,8 +42,8 @@ def since_text(since: Since) -> bytes:
 
 
 def links_table(links: Sequence[CheckedLink]) -> Table:
-    """Where each link stands; fits 80 columns."""
-    table = Table(box=None, width=80)
+    """Where each link stands; as wide as it may be."""
+    table = Table(box=None, expand=True)
     for name, ratio in (("From", None), ("Link", 4), ("Branch", None), ("At its head now", 3)):
         table.add_column(name, ratio=ratio, overflow="fold")
     for checked in links:

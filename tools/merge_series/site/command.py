@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from merge_series import help_texts as texts
 from merge_series.inspect import statuses
 from merge_series.place import Place
 from merge_series.plan import resolve_main
@@ -13,14 +14,8 @@ from merge_series.site.folder import check_folder, write_folder
 from merge_series.site.reading import MOST_HEADS, Reader
 from stack.console import people
 
-_SITE = """\b
-Examples:
-  merge_series site --output site
-  merge_series --repo ~/Megatron-LM --main upstream/main site --output /tmp/stack
-"""
 
-
-@click.command("site", epilog=_SITE)
+@click.command("site", epilog=texts.SITE)
 @click.option(
     "--output",
     metavar="DIR",
