@@ -1,4 +1,4 @@
-"""The project's tasks: ``nox -s sync``, ``tests``, ``gpu_tests``, ``lint``, ``bench``, ``man``."""
+"""The tasks: ``sync``, ``tests``, ``site_tests``, ``gpu_tests``, ``lint``, ``bench``, ``man``."""
 
 import os
 
@@ -45,6 +45,13 @@ def tests(session: nox.Session) -> None:
     if not session.posargs:
         cores = len(os.sched_getaffinity(0))
         prove(session, *(platform for platform, ranks in CPU_PLATFORMS.items() if ranks <= cores))
+
+
+@nox.session(python=PYTHON)
+def site_tests(session: nox.Session) -> None:
+    """Test the reviewers' site in a Chromium that is installed (Debian: chromium-driver)."""
+    session.install("--quiet", "--editable", ".[test,browser]")
+    session.run("pytest", "tests/tools/merge_series/site/browser_checks.py", *session.posargs)
 
 
 @nox.session(python=PYTHON)

@@ -20,6 +20,7 @@ from merge_series.push import plan_push, push
 from merge_series.reachable import count_commits
 from merge_series.recorded import Recorded
 from merge_series.review import commands as review
+from merge_series.site.command import site_command
 from merge_series.sync import (
     Synced,
     Syncer,
@@ -350,6 +351,7 @@ merge_series.add_command(stack_command)
 merge_series.add_command(fold_command)
 for _command in review.COMMANDS:
     merge_series.add_command(_command)
+merge_series.add_command(site_command)
 
 
 def main() -> NoReturn:
