@@ -170,9 +170,7 @@ def test_a_difference_is_read_whole_whatever_its_files_are_called(odd):
     assert shown_lines == expected
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(alphabet="+-@ \\a\r\n", max_size=24), min_size=2, max_size=2))
 def test_the_lines_of_a_difference_are_those_of_the_files(odd, texts):
     trees = [odd.change_tree(None, odd.write_files({"x.py": t.encode()})) for t in texts]
@@ -246,7 +244,7 @@ def stacks(draw):
     return Series(prs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(stacks())
 def test_boxes_lie_apart_and_below_what_they_stand_on_and_no_line_crosses_one(series):
     layout = lay_out(series)
