@@ -26,7 +26,7 @@ setup(
         "jsonschema",
         "markdown-it-py",
         "packaging",
-        "pip",
+        "pip>=25.1",  # the first whose `pip index versions` writes JSON
         "pygments",
         "pyyaml",
         "rich",

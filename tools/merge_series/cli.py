@@ -35,6 +35,7 @@ from stack.errors import ExitCode
 from stack.refs import heads
 from stack.repository import Repository, Sha
 
+_DRY_RUN = "Nothing was changed: this was a dry run."
 _STATUS_WIDTH = 80  # also where more would fit: it is what people send each other
 
 
@@ -153,7 +154,8 @@ def status_command(place: Place, *, as_json: bool) -> None:
         killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:
         branches = [_status_json(row) for row in rows]
-        print_json({"main": main, "branches": branches, "changes": said})
+        waits = None if waiting is None else waiting.pending.branch
+        print_json({"main": main, "branches": branches, "changes": said, "waits": waits})
         return
     if waiting is not None:
         said.append(f"A sync waits for a person at {waiting.pending.branch}.")
@@ -308,6 +310,8 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
         if not result.merged:
             people.print("Every branch is up to date; nothing was changed.")
         _say_reachable(result.commits_before, result.commits_lost)
+        if worktree is None:
+            people.print(_DRY_RUN)
         return ExitCode.DONE
     people.print(f"{pending.branch}: merging {pending.source} needs a person for:")
     for path, why in pending.unsettled.items():
@@ -317,7 +321,7 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
     for file in pending.settled:
         people.print(f"  {file.path}: {file.how}")
     if worktree is None:
-        people.print("Nothing was changed: this was a dry run.")
+        people.print(_DRY_RUN)
     else:
         people.print(
             f"The merge waits in {worktree}\nSettle it there, git add or commit, then run "

@@ -32,12 +32,14 @@ class PlannedPush:
     """
 
     remote: str
+    url: str
     heads: dict[str, Sha]
     old: dict[str, Sha | None]
     current: tuple[str, ...]
 
     def told(self, *, dry_run: bool) -> Iterator[str]:
         """What was pushed, or would be, and what becomes of review links."""
+        yield f"To {self.remote} ({self.url}):"
         for branch, head in self.heads.items():
             old = self.old[branch]
             what = "new" if old is None else f"{old[:9]} ->"
@@ -72,7 +74,8 @@ def plan_push(
     """
     resolve_main(repository, carrier, main_name)
     heads = branch_heads(repository, synced_pull_requests(carrier))
-    name = _remote(repository, tuple(heads), remote)
+    name, url = _remote(repository, tuple(heads), remote)
+    _refuse_upstream(repository, name, main_name, remote)
     _refuse_main(repository, name, main_name, heads)
     refspecs = [f"{branch_ref(branch)}:{branch_ref(branch)}" for branch in heads]
     # git tells the remote's values where it would push to, by the same way; no hook is asked yet.
@@ -101,7 +104,9 @@ def plan_push(
                 "it first; nothing was pushed"
             )
     current = tuple(branch for branch in heads if branch not in old)
-    return PlannedPush(name, {b: heads[b] for b in heads if b in old}, old, current)
+    return PlannedPush(
+        name, _without_password(url), {b: heads[b] for b in heads if b in old}, old, current
+    )
 
 
 def push(repository: Repository, planned: PlannedPush) -> None:
@@ -122,15 +127,39 @@ def push(repository: Repository, planned: PlannedPush) -> None:
         raise _failure(f"{planned.remote} took nothing", answer)
 
 
-def _remote(repository: Repository, branches: tuple[str, ...], asked: str | None) -> str:
+def _refuse_upstream(repository: Repository, name: str, main_name: str, asked: str | None) -> None:
+    """Where main comes from is mostly not where one's own branches go."""
+    others = [other for other in repository.run("remote").text.split("\n") if other != name]
+    if asked is None and others and main_name.startswith(f"{name}/"):
+        raise Refusal(
+            f"{repository.directory}: git's settings would push to {name}, which {main_name} comes "
+            f"from; say --remote {others[0]}, or --remote {name} if it is meant"
+        )
+
+
+def _remote(
+    repository: Repository, branches: tuple[str, ...], asked: str | None
+) -> tuple[str, str]:
+    """Name and URL of the remote.
+
+    Raises:
+        Refusal: It is not clear which, it is not there, or it stands for several places.
+    """
     known = repository.run("remote").text.split("\n")
     if asked is not None:
         wanted = {asked}
     else:
         wanted = {found for b in branches if (found := _configured(repository, b)) is not None}
-        wanted = wanted or {name for name in known if name}
+        if not wanted:
+            wanted = {name for name in known if name}
+            if len(wanted) != 1:
+                there = ", ".join(sorted(wanted)) or "no remote"
+                raise Refusal(
+                    f"{repository.directory}: no setting says where to push, and there is {there}; "
+                    "say --remote NAME"
+                )
     if len(wanted) != 1:
-        found = ", ".join(sorted(wanted)) or "no remote"
+        found = ", ".join(sorted(wanted))
         raise Refusal(f"{repository.directory}: git's settings name {found}; say --remote NAME")
     (name,) = wanted
     if name not in known:
@@ -144,7 +173,7 @@ def _remote(repository: Repository, branches: tuple[str, ...], asked: str | None
             f"{name} has {len(urls)} push URLs, and no push to several places is atomic; "
             "name a remote with one"
         )
-    return name
+    return name, urls[0]
 
 
 def _configured(repository: Repository, branch: str) -> str | None:

@@ -49,7 +49,11 @@ def everything(world):
 
 def moves(world):
     new = world.heads()
-    return "".join(f"{b}: {world.old[b][:9]} -> {new[b][:9]}\n" for b in BRANCHES)
+    return to(world) + "".join(f"{b}: {world.old[b][:9]} -> {new[b][:9]}\n" for b in BRANCHES)
+
+
+def to(world):
+    return f"To origin ({world.there}):\n"
 
 
 def refused(world, *arguments):
@@ -71,7 +75,7 @@ def test_the_branches_of_the_series_alone_are_pushed(remote):
     done = remote.run("push")
     assert (done.code, done.err) == (
         0,
-        f"origin has these already: {', '.join(BRANCHES)}\nNothing is to be pushed.\n",
+        f"{to(remote)}origin has these already: {', '.join(BRANCHES)}\nNothing is to be pushed.\n",
     )
 
 
@@ -89,7 +93,8 @@ def test_a_branch_that_the_remote_lacks_is_made_there(remote):
     remote.git("branch", "--delete", "--force", *BRANCHES, where=remote.there)
     new = remote.heads()
     done = remote.run("push")
-    assert (done.code, done.err) == (0, "".join(f"{b}: new {new[b][:9]}\n" for b in BRANCHES))
+    made = "".join(f"{b}: new {new[b][:9]}\n" for b in BRANCHES)
+    assert (done.code, done.err) == (0, to(remote) + made)
     assert refs(remote) == {**remote.old, **{branch: new[branch] for branch in BRANCHES}}
 
 
@@ -177,7 +182,8 @@ def test_no_password_is_shown(remote):
 def test_which_remote_is_taken(remote):
     remote.git("remote", "add", "mine", str(remote.there))
     assert refused(remote) == (
-        f"error: {remote.fork}: git's settings name mine, origin; say --remote NAME"
+        f"error: {remote.fork}: no setting says where to push, and there is mine, origin; "
+        "say --remote NAME"
     )
     remote.git("config", "remote.pushDefault", "mine")
     assert "mine had" in remote.run("push", "--dry-run").err
@@ -187,6 +193,22 @@ def test_which_remote_is_taken(remote):
     assert refused(remote, "--remote", "none") == (
         f"error: {remote.fork}: no remote is named 'none'; there is mine, origin; say --remote NAME"
     )
+
+
+def test_the_remote_that_main_comes_from_is_not_taken_unasked(remote):
+    remote.git("remote", "add", "upstream", str(remote.there))
+    remote.git("update-ref", "refs/remotes/upstream/main", "main")
+    remote.git("config", "remote.pushDefault", "upstream")
+    before = refs(remote)
+    done = remote.run("--main", "upstream/main", "push")
+    assert done.code == 1
+    assert done.err == (
+        f"error: {remote.fork}: git's settings would push to upstream, which upstream/main comes "
+        "from; say --remote origin, or --remote upstream if it is meant\n"
+    )
+    assert refs(remote) == before
+    asked = remote.run("--main", "upstream/main", "push", "--dry-run", "--remote", "upstream")
+    assert asked.err.startswith(f"To upstream ({remote.there}):\n")
 
 
 def test_a_remote_of_several_places_is_not_atomic(remote):
