@@ -177,7 +177,7 @@ class Builder:
         if tree == before:
             raise Refusal(
                 f"SERIES.md:{commit.line}: commit {commit.number} of {pull_request.name} "
-                f"changes nothing on {parent[:12]}"
+                f"changes nothing on {parent[:12]}; correct its edits, or take it out"
             )
         return repository.commit_tree(tree, [parent], commit.message)
 

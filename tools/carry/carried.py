@@ -156,7 +156,8 @@ class Carrier:
             return found or content
         raise Refusal(
             f"{base.name}: {path} is there already with other bytes; "
-            f"SERIES.md:{commit.line} adds it as a new file"
+            f"SERIES.md:{commit.line} adds it as a new file; give it another "
+            "path, or change it by edits"
         )
 
     def _states(self, path: str, content: bytes) -> Iterator[bytes]:

@@ -1,8 +1,4 @@
-"""The command line of ``carry``.
-
-Exit codes: 0 done; 1 failed; 2 usage; 4 check or report found an edit that does not
-match; 130 interrupted.
-"""
+"""The command line of ``carry``; ``help_texts`` has its examples and exit codes."""
 
 import sys
 from collections.abc import Sequence
@@ -10,14 +6,17 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from carry import help_texts as texts
 from carry.apply import apply_in_place, write_tree
 from carry.bases import Base, Directory, ReleaseTree, default_cache, fetch_release, open_base
 from carry.build import Builder
 from carry.carried import Carrier
 from carry.checking import EditReport, check
+from carry.completion import ReleaseOrTree, ReleaseVersion
 from carry.fork import MAIN, import_release, open_fork
 from carry.generated import ReadScanner
 from carry.index import fetch_own_wheel, list_offers
@@ -27,21 +26,21 @@ from carry.replacing import write_once
 from carry.report import OLDEST, TreeReport, exit_code, report_releases, report_tree
 from carry.report_view import edit_tables, nearest_candidates, summary, tree_table
 from carry.wheel import build_wheel
-from stack.console import people, print_json, run
+from stack.command_line import Tool
+from stack.console import counted, people, print_json, run
 from stack.errors import ExitCode, Refusal
 from stack.repository import Repository
 
-_EPILOG = (
-    "Exit codes: 0 done, 1 failed, 2 usage, 4 check or report found an edit that does not match, "
-    "130 interrupted."
-)
 _path = click.Path(path_type=Path)
 _release = click.option(
-    "--release", metavar="VERSION", help=f"A megatron-core release: {', '.join(RELEASES)}."
+    "--release",
+    metavar="VERSION",
+    type=ReleaseVersion(),
+    help=f"A megatron-core release: {', '.join(RELEASES)}.",
 )
 
 
-@click.group(epilog=_EPILOG)
+@click.group(cls=Tool, epilog=texts.TOOL)
 @click.option(
     "--series",
     type=_path,
@@ -51,12 +50,17 @@ _release = click.option(
 )
 @click.pass_context
 def carry(context: click.Context, series: Path) -> None:
-    """Put the change on any Megatron tree."""
+    """Put the change on any Megatron tree.
+
+    Downloads are kept in the user's cache folder, or where MEGATRON_SERIES_CACHE says.
+    """
     context.obj = series
 
 
-@carry.command("check")
-@click.argument("bases", nargs=-1, required=True, metavar="TREE_OR_RELEASE...")
+@carry.command("check", epilog=texts.CHECK)
+@click.argument(
+    "bases", nargs=-1, required=True, metavar="TREE_OR_RELEASE...", type=ReleaseOrTree()
+)
 @click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
 @click.pass_obj
 def check_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> ExitCode:
@@ -75,11 +79,12 @@ def check_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> Exi
         edits = len(next(iter(reports.values())))
         for fault in faults:
             people.print(fault, soft_wrap=True)
-        people.print(f"{edits} edits on {len(reports)} trees; {len(faults)} do not match.")
+        what = f"{counted(edits, 'edit')} on {counted(len(reports), 'tree')}"
+        people.print(f"{what}; {len(faults)} do not match.")
     return ExitCode.FOUND if faults else ExitCode.DONE
 
 
-@carry.command("report")
+@carry.command("report", epilog=texts.REPORT)
 @click.argument("trees", nargs=-1, metavar="[TREE...]")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
 @click.pass_obj
@@ -104,7 +109,7 @@ def report_command(series: Path, trees: tuple[str, ...], *, as_json: bool) -> Ex
     return exit_code(found)
 
 
-@carry.command("apply")
+@carry.command("apply", epilog=texts.APPLY)
 @click.argument("tree", required=False, type=_path)
 @_release
 @click.option("--output", type=_path, help="A new folder for the complete tree.")
@@ -134,8 +139,14 @@ def apply_command(
         raise click.UsageError("say TREE, or --release VERSION with --output DIR")
 
 
-@carry.command("wheel")
-@click.option("--release", metavar="VERSION", required=True, help="A megatron-core release.")
+@carry.command("wheel", epilog=texts.WHEEL)
+@click.option(
+    "--release",
+    metavar="VERSION",
+    type=ReleaseVersion(),
+    required=True,
+    help="A megatron-core release.",
+)
 @click.option(
     "--output", type=_path, default=Path("dist"), show_default=True, help="Folder for the wheel."
 )
@@ -147,12 +158,7 @@ def apply_command(
 )
 @click.pass_obj
 def wheel_command(series: Path, release: str, output: Path, python: Path) -> None:
-    """Make a wheel of a release with the series, for pip to install.
-
-    \b
-    $ carry wheel --release 0.19.2
-    $ pip install dist/megatron_core-0.19.2+series.*.whl
-    """  # noqa: D301 - click takes the character for: keep these lines
+    """Make a wheel of a release with the series, for pip to install."""
     carrier = Carrier.open(series)
     people.print(f"Fetching the wheel of megatron-core {release} for {python}", soft_wrap=True)
     wheel = build_wheel(carrier, release, fetch_own_wheel(release, default_cache(), python))
@@ -166,8 +172,8 @@ def wheel_command(series: Path, release: str, output: Path, python: Path) -> Non
     people.print(f"{target}: {done}", soft_wrap=True)
 
 
-@carry.command("export")
-@click.argument("release", metavar="VERSION")
+@carry.command("export", epilog=texts.EXPORT)
+@click.argument("release", metavar="VERSION", type=ReleaseVersion())
 @click.option("--output", type=_path, required=True, help="Folder to write to; it must not exist.")
 def export_command(release: str, output: Path) -> None:
     """Write a release's own files to a new folder, with nothing applied."""
@@ -176,8 +182,8 @@ def export_command(release: str, output: Path) -> None:
     people.print(f"{output}: {base.name}, unmodified")
 
 
-@carry.command("import")
-@click.argument("release", metavar="VERSION")
+@carry.command("import", epilog=texts.IMPORT)
+@click.argument("release", metavar="VERSION", type=ReleaseVersion())
 @click.option("--repo", type=_path, default=Path("build/fork"), show_default=True, help="The fork.")
 def import_command(release: str, repo: Path) -> None:
     """Move the fork's main to a release: one commit, Import megatron-core VERSION."""
@@ -191,7 +197,7 @@ def import_command(release: str, repo: Path) -> None:
     )
 
 
-@carry.command("build")
+@carry.command("build", epilog=texts.BUILD)
 @click.option("--repo", type=_path, default=Path("build/fork"), show_default=True, help="The fork.")
 @click.option("--main", default=MAIN, show_default=True, help="The commit of main to build on.")
 @click.pass_obj
@@ -209,7 +215,9 @@ def build_command(series: Path, repo: Path, main: str) -> None:
     for branch in built:
         pull_request = branch.pull_request
         number = len(pull_request.commits)
-        people.print(f"{pull_request.branch}: {number} commits, now at {branch.head[:12]}")
+        people.print(
+            f"{pull_request.branch}: {counted(number, 'commit')}, now at {branch.head[:12]}"
+        )
     if not built:
         people.print(f"{repo}: every branch exists; nothing was changed")
 
@@ -238,7 +246,7 @@ def _apply_to(carrier: Carrier, tree: Path) -> str:
         way_back = f"; carry apply --undo {tree} takes it back"
     if not changed:
         return f"{tree}: the series is applied already; nothing was changed"
-    return f"{tree}: {len(changed)} files written{way_back}"
+    return f"{tree}: {counted(len(changed), 'file')} written{way_back}"
 
 
 def _open_release(version: str) -> Base:
@@ -247,16 +255,20 @@ def _open_release(version: str) -> Base:
 
 
 def _check_table(reports: dict[str, tuple[EditReport, ...]]) -> Table:
-    table = Table("Edit", box=None)
+    table = Table(box=None)
+    table.add_column("Edit", overflow="fold")
     for name in reports:
-        table.add_column(name.removeprefix("megatron-core "), justify="right")
+        table.add_column(
+            name.removeprefix("megatron-core "), justify="right", overflow="fold", min_width=6
+        )
     last = ""
     for rows in zip(*reports.values(), strict=True):
         if rows[0].path != last:
             last = rows[0].path
             table.add_row(Text(last, style="bold"))
         cells = [Text(row.summary, style="green" if row.holds else "bold red") for row in rows]
-        table.add_row(f"  {rows[0].edit}", *cells)
+        edit = Padding(Text(rows[0].edit, overflow="fold"), (0, 0, 0, 2))
+        table.add_row(edit, *cells)
     return table
 
 

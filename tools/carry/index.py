@@ -125,7 +125,10 @@ def _versions(options: Sequence[str]) -> list[str]:
         return found
     if "No matching distribution found" in answer.stderr:
         return []
-    raise Refusal(f"megatron-core: pip index failed: {_last_line(answer.stderr)}")
+    raise Refusal(
+        f"megatron-core: pip index failed: {_last_line(answer.stderr)}; check the network and "
+        "pip's settings (pip config list)"
+    )
 
 
 def _download(version: str, cache: Path, options: Sequence[str], start: Sequence[str]) -> Path:

@@ -73,14 +73,16 @@ def nearest_candidates(trees: Sequence[TreeReport], *, counts: bool) -> Iterator
 
 def tree_table(trees: Sequence[TreeReport]) -> Table:
     """Every tree with whether the series lands on it."""
-    table = Table("Tree", "Wheels for", "Lands", "Edits", "What does not", box=None)
+    table = Table(box=None)
+    for name in ("Tree", "Wheels for", "Lands", "Edits", "What does not"):
+        table.add_column(name, overflow="fold")
     for tree in trees:
         table.add_row(
-            Text(tree.name, overflow="fold"),
+            tree.name,
             _pythons(tree),
             _answer(tree),
             f"{tree.number_landing}/{len(tree.reports)}" if tree.reports else "",
-            Text(tree.fault or _failing(tree), overflow="fold"),
+            tree.fault or _failing(tree),
         )
     return table
 

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import click
 
+from merge_series import help_texts as texts
 from merge_series import report
 from merge_series.add_pr import add_pull_request
 from merge_series.declared import Rewrite
 from merge_series.fold import fold
 from merge_series.place import Place
 from merge_series.records import MergeRecord
-from stack.console import people
+from stack.completion import PullRequestNumber
+from stack.console import counted, people
 from stack.series_edit import NewPullRequest
 
 
@@ -38,12 +40,13 @@ def _new_options[**P, R](command: Callable[P, R]) -> Callable[P, R]:
     return command
 
 
-@click.command("stack")
+@click.command("stack", epilog=texts.STACK)
 @_new_options
 @click.option(
     "--on",
     multiple=True,
     required=True,
+    type=PullRequestNumber(),
     callback=_numbers,
     metavar="PR",
     help="A PR it depends on; may be repeated.",
@@ -72,13 +75,15 @@ def stack_command(  # noqa: PLR0913, PLR0917 - click hands over every option
     _show(start.merged, rewrite, is_kept=not dry_run)
     people.print(
         f"{branch} {'would start' if dry_run else 'starts'} at {start.head[:12]}: "
-        + (f"{len(start.merged)} merges" if start.merged else "the head of what it is on")
+        + (counted(len(start.merged), "merge") if start.merged else "the head of what it is on")
     )
 
 
-@click.command("fold")
+@click.command("fold", epilog=texts.FOLD)
 @_new_options
-@click.argument("numbers", nargs=-1, required=True, callback=_numbers, metavar="PR...")
+@click.argument(
+    "numbers", nargs=-1, required=True, type=PullRequestNumber(), callback=_numbers, metavar="PR..."
+)
 @click.pass_obj
 def fold_command(  # noqa: PLR0913, PLR0917 - click hands over every option
     place: Place,

@@ -1,8 +1,4 @@
-"""The command line of ``merge_series``.
-
-Exit codes: 0 done; 1 failed; 2 usage; 3 a merge waits for a person; 4 verify or links found
-something; 5 another operation is in progress; 130 interrupted.
-"""
+"""The command line of ``merge_series``; ``help_texts`` has its examples and exit codes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -12,6 +8,7 @@ from typing import Any, NoReturn
 import click
 
 from carry.carried import Carrier
+from merge_series import help_texts as texts
 from merge_series import report
 from merge_series.change_commands import fold_command, show_rewrite, stack_command
 from merge_series.changes import changes, landings_seen
@@ -20,21 +17,25 @@ from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import resolve_main
 from merge_series.push import plan_push, push
+from merge_series.reachable import count_commits
 from merge_series.recorded import Recorded
 from merge_series.review import commands as review
+from merge_series.site.command import site_command
 from merge_series.sync import (
     Synced,
     Syncer,
     abort_sync,
-    count_commits,
     dry_run,
     refuse_stopped,
 )
-from merge_series.undo import redo, undo
+from merge_series.undo import to_redo, to_undo
+from stack.command_line import Tool
 from stack.console import people, print_json, run
 from stack.errors import ExitCode
 from stack.refs import heads
 from stack.repository import Repository, Sha
+
+_STATUS_WIDTH = 80  # also where more would fit: it is what people send each other
 
 
 def _json_option[**P, R](command: Callable[P, R]) -> Callable[P, R]:
@@ -54,10 +55,7 @@ def _landed(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> d
     return landed
 
 
-@click.group(
-    epilog="Exit codes: 0 done, 1 failed, 2 usage, 3 a merge waits for a person, "
-    "4 verify or links found something, 5 another operation is in progress, 130 interrupted."
-)
+@click.group(cls=Tool, epilog=texts.TOOL)
 @click.option(
     "--repo",
     type=click.Path(path_type=Path),
@@ -87,7 +85,7 @@ def merge_series(context: click.Context, repo: Path, series: Path, main: str) ->
     context.obj = Place(repo, series, main)
 
 
-@merge_series.command("sync")
+@merge_series.command("sync", epilog=texts.SYNC)
 @click.option(
     "--dry-run", "mode", flag_value="dry-run", help="Say what would be merged; change nothing."
 )
@@ -140,7 +138,7 @@ def sync_command(
         return ended
 
 
-@merge_series.command("status")
+@merge_series.command("status", epilog=texts.STATUS)
 @_json_option
 @click.pass_obj
 def status_command(place: Place, *, as_json: bool) -> None:
@@ -157,20 +155,18 @@ def status_command(place: Place, *, as_json: bool) -> None:
         branches = [_status_json(row) for row in rows]
         print_json({"main": main, "branches": branches, "changes": said})
         return
-    people.print(f"{place.main} is at {main[:12]}")
-    people.print(report.status_table(rows))
-    for sentence in said:
-        people.print(sentence, soft_wrap=True)
     if waiting is not None:
-        people.print(f"A sync waits for a person at {waiting.pending.branch}.")
-    for record in killed:
-        people.print(
-            f"An earlier {record.action} was killed while it moved branches; the next command that "
-            "moves any finishes or drops it first."
-        )
+        said.append(f"A sync waits for a person at {waiting.pending.branch}.")
+    said += [
+        f"An earlier {record.action} was killed while it moved branches; the next command that "
+        "moves any finishes or drops it first."
+        for record in killed
+    ]
+    for part in (f"{place.main} is at {main[:12]}", report.status_table(rows), *said):
+        people.print(part, width=_STATUS_WIDTH)
 
 
-@merge_series.command("graph")
+@merge_series.command("graph", epilog=texts.GRAPH)
 @_json_option
 @click.pass_obj
 def graph_command(place: Place, *, as_json: bool) -> None:
@@ -184,7 +180,7 @@ def graph_command(place: Place, *, as_json: bool) -> None:
     people.print(report.stack_tree(carrier, rows, place.main))
 
 
-@merge_series.command("verify")
+@merge_series.command("verify", epilog=texts.VERIFY)
 @_json_option
 @click.pass_obj
 def verify_command(place: Place, *, as_json: bool) -> ExitCode:
@@ -201,7 +197,7 @@ def verify_command(place: Place, *, as_json: bool) -> ExitCode:
     return ExitCode.FOUND if faults else ExitCode.DONE
 
 
-@merge_series.command("log")
+@merge_series.command("log", epilog=texts.LOG)
 @_json_option
 @click.pass_obj
 def log_command(place: Place, *, as_json: bool) -> None:
@@ -230,25 +226,35 @@ def log_command(place: Place, *, as_json: bool) -> None:
     _say_reachable(*counts)
 
 
-@merge_series.command("undo")
+@merge_series.command("undo", epilog=texts.UNDO)
+@click.option("--dry-run", is_flag=True, help="Say what would be taken back; change nothing.")
 @click.pass_obj
-def undo_command(place: Place) -> None:
+def undo_command(place: Place, *, dry_run: bool) -> None:
     """Take back the last operation that moved branches; run it twice to go two back."""
-    with place.at_work() as (repository, operations):
+    with place.at_work(is_kept=not dry_run) as (repository, operations):
         refuse_stopped(operations)
-        record = undo(repository, operations)
-        people.print(f"Took back {record.name}; redo brings it again.")
+        record = to_undo(repository, operations)
+        if dry_run:
+            people.print(f"Would take back {record.name}:")
+        else:
+            operations.carry_out(record)
+            people.print(f"Took back {record.name}; redo brings it again.")
         _say_moved(record.new, record.old)
 
 
-@merge_series.command("redo")
+@merge_series.command("redo", epilog=texts.REDO)
+@click.option("--dry-run", is_flag=True, help="Say what would be brought again; change nothing.")
 @click.pass_obj
-def redo_command(place: Place) -> None:
+def redo_command(place: Place, *, dry_run: bool) -> None:
     """Bring the operation again that the last undo took back."""
-    with place.at_work() as (repository, operations):
+    with place.at_work(is_kept=not dry_run) as (repository, operations):
         refuse_stopped(operations)
-        record = redo(repository, operations)
-        people.print(f"Brought {record.name} again.")
+        record = to_redo(repository, operations)
+        if dry_run:
+            people.print(f"Would bring {record.name} again:")
+        else:
+            operations.carry_out(record)
+            people.print(f"Brought {record.name} again.")
         _say_moved(record.old, record.new)
 
 
@@ -258,7 +264,7 @@ def _say_moved(before: Mapping[str, Sha | None], after: Mapping[str, Sha | None]
         people.print(f"  {branch}: {(before[branch] or 'new')[:9]} -> {now}", soft_wrap=True)
 
 
-@merge_series.command("push")
+@merge_series.command("push", epilog=texts.PUSH)
 @click.option("--remote", help="Where to push; git's own settings say, if this does not.")
 @click.option("--dry-run", is_flag=True, help="Say what would be pushed; change nothing.")
 @click.pass_obj
@@ -276,7 +282,7 @@ def push_command(place: Place, remote: str | None, *, dry_run: bool) -> None:
         people.print(line, soft_wrap=True)
 
 
-@merge_series.command("forget")
+@merge_series.command("forget", epilog=texts.FORGET)
 @click.argument("path")
 @click.pass_obj
 def forget_command(place: Place, path: str) -> None:
@@ -345,6 +351,7 @@ merge_series.add_command(stack_command)
 merge_series.add_command(fold_command)
 for _command in review.COMMANDS:
     merge_series.add_command(_command)
+merge_series.add_command(site_command)
 
 
 def main() -> NoReturn:

@@ -106,7 +106,7 @@ def _chosen(carrier: Carrier, numbers: Sequence[int]) -> tuple[PullRequest, ...]
         if pull_request.state not in {"open", "draft"}:
             raise Refusal(
                 f"{carrier.path}:{pull_request.line}: #{number} is {pull_request.state}; only an "
-                "open PR can be folded"
+                "open PR can be folded; leave it out"
             )
     return tuple(pr for pr in carrier.series if pr.number in numbers)
 

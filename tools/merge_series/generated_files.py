@@ -98,18 +98,21 @@ class GeneratedFiles:
         """
         found = self._scanner.scan(tree)
         before = self._scanner.allowed(ours)
+        added = _places(found) - _places(before)
         refused = ratchet.refused(found, before + self._brought(ours, theirs))
         if refused:
             reads = "; ".join(_describe(_places(refused)))
+            recorded = "; ".join(_describe(added - _places(refused)))
             raise Refusal(
                 f"{merging} gives reads of the global process groups that neither side allows: "
                 f"{reads}; pass the collection there, or accept them on the branch "
                 "(process_groups refresh --accept FILE:SCOPE) and commit, then sync again"
+                + (f". Allowed, since what is merged brings them: {recorded}" if recorded else "")
             )
         change = AllowlistChange(
             before.total(),
             found.total(),
-            tuple(_describe(_places(found) - _places(before))),
+            tuple(_describe(added)),
             (_places(before) - _places(found)).total(),
         )
         return change, render(found)

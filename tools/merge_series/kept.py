@@ -22,7 +22,9 @@ def read_json[T](file: Path, build: Callable[[dict[str, Any]], T]) -> T | None:
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError) as error:
-        raise Refusal(f"{file}: not JSON ({error}); it was not written by this program") from error
+        raise Refusal(
+            f"{file}: not JSON ({error}); it was not written by this program; move it away"
+        ) from error
     except (KeyError, TypeError) as error:
         raise Refusal(
             f"{file}: not a record of this version of the program ({error!r}); move it away"

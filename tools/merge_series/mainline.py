@@ -161,7 +161,10 @@ class _Looker:
         commit = self.line.repository.resolve(named)
         place = -1 if commit is None else self.line.place(commit)
         if commit is None or not self.line.repository.is_ancestor(commit, self.main):
-            raise Refusal(f"--landed {pull_request.number}={named}: main has no such commit")
+            raise Refusal(
+                f"--landed {pull_request.number}={named}: main has no such commit; fetch it, or "
+                "name one that git log --first-parent of main shows"
+            )
         # Every branch has what is older than the line.
         oldest = self.line.commits[0].sha if self.line.commits else None
         if place < 0 and oldest and self.line.repository.is_ancestor(oldest, commit):

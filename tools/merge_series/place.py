@@ -37,8 +37,17 @@ class Place:
             yield repository, carrier
 
     @contextmanager
-    def at_work(self, *, update_worktrees: bool = False) -> Iterator[tuple[Repository, Operations]]:
-        """The repository, held by this run, with what a killed one left repaired."""
+    def at_work(
+        self, *, is_kept: bool = True, update_worktrees: bool = False
+    ) -> Iterator[tuple[Repository, Operations]]:
+        """The repository, held by this run, with what a killed one left repaired.
+
+        If nothing is kept, it is neither held nor repaired, and what is written is dropped.
+        """
+        if not is_kept:
+            with self._traceless() as repository:
+                yield repository, Operations(repository)
+            return
         with Repository.open(self.repo) as repository:
             operations = Operations(repository, update_worktrees=update_worktrees)
             with operations.lock():
@@ -55,15 +64,10 @@ class Place:
             Refusal: Another run holds the repository, or a sync waits for a person.
         """
         carrier = Carrier.open(self.series)
-        with self.at_work() if is_kept else self._rehearsing() as (repository, operations):
+        with self.at_work(is_kept=is_kept) as (repository, operations):
             refuse_stopped(operations)
             refuse_shallow(repository)
             yield repository, carrier, operations, resolve_main(repository, carrier, self.main)
-
-    @contextmanager
-    def _rehearsing(self) -> Iterator[tuple[Repository, Operations]]:
-        with self._traceless() as repository:
-            yield repository, Operations(repository)
 
     @contextmanager
     def _traceless(self) -> Iterator[Repository]:

@@ -96,7 +96,10 @@ def plan_push(
             old[branch] = Sha(summary.partition("..")[0])
     for branch, before in old.items():
         if before is not None and not repository.is_ancestor(before, heads[branch]):
-            raise Refusal(f"{name} has {before[:12]} on {branch}, which is not in it here")
+            raise Refusal(
+                f"{name} has {before[:12]} on {branch}, which is not in it here; fetch and merge "
+                "it first; nothing was pushed"
+            )
     current = tuple(branch for branch in heads if branch not in old)
     return PlannedPush(name, {b: heads[b] for b in heads if b in old}, old, current)
 
@@ -133,7 +136,7 @@ def _remote(repository: Repository, branches: tuple[str, ...], asked: str | None
     if name not in known:
         raise Refusal(
             f"{repository.directory}: no remote is named {_without_password(name)!r}; "
-            f"there is {', '.join(known) or 'none'}"
+            f"there is {', '.join(known) or 'none'}; say --remote NAME"
         )
     urls = repository.run("remote", "get-url", "--push", "--all", name).text.split("\n")
     if len(urls) > 1:
@@ -166,7 +169,10 @@ def _refuse_main(
     mains.add(re.sub("^refs/(heads|remotes/[^/]*)/", "", full))
     for branch in heads:
         if branch in mains:
-            raise Refusal(f"branch {branch} is main on {remote}; main is never pushed")
+            raise Refusal(
+                f"branch {branch} is main on {remote}; main is never pushed; give the PR a branch "
+                "of its own in SERIES.md"
+            )
 
 
 def _rows(answer: Answer) -> dict[str, tuple[str, str]]:

@@ -74,7 +74,10 @@ def commands(repository: Repository) -> dict[str, Command]:
         key, _, value = record.partition("\n")
         path, _, name = key.removeprefix(_SECTION).rpartition(".")
         if name not in {"command", "timeout"}:
-            raise Refusal(f"git config {key}: only command and timeout are settings here")
+            raise Refusal(
+                f"git config {key}: only command and timeout are settings here; drop it "
+                f"(git config --unset {key})"
+            )
         values.setdefault(path, {})[name] = value
     return {path: _command(path, given) for path, given in sorted(values.items())}
 
@@ -102,7 +105,10 @@ def make_again(repository: Repository, command: Command, tree: Sha, seed: Entry)
         file.write_bytes(repository.read_blob(seed.oid))
         _run(command, place, Path(folder) / "output")
         if file.is_symlink() or not file.is_file():
-            raise Refusal(f"{command.path}: {_quoted(command)} left no file there")
+            raise Refusal(
+                f"{command.path}: {_quoted(command)} left no file there; correct "
+                f"git config {_SECTION}{command.path}.command"
+            )
         (oid,) = repository.write_blobs([file.read_bytes()])
     return Entry(seed.mode, oid)
 
@@ -114,13 +120,16 @@ def _command(path: str, given: dict[str, str]) -> Command:
     except ValueError as error:
         raise Refusal(f"{name}.command: {error} in {given['command']!r}") from error
     if not arguments:
-        raise Refusal(f"{name}.command: no command is given")
+        raise Refusal(f"{name}.command: no command is given; say one, such as 'uv lock'")
     try:
         timeout = float(given.get("timeout", _DEFAULT_TIMEOUT))
     except ValueError:
         timeout = 0
     if not 0 < timeout < float("inf"):
-        raise Refusal(f"{name}.timeout: {given['timeout']!r} is no number of seconds above 0")
+        raise Refusal(
+            f"{name}.timeout: {given['timeout']!r} is no number of seconds above 0; "
+            "say one, such as 300"
+        )
     return Command(path, arguments, timeout)
 
 
@@ -150,7 +159,8 @@ def _run(command: Command, place: Path, output: Path) -> None:
             )
         except OSError as error:
             raise Refusal(
-                f"{command.path}: {_quoted(command)} cannot be run: {error.strerror}"
+                f"{command.path}: {_quoted(command)} cannot be run: {error.strerror}; install "
+                f"it, or correct git config {_SECTION}{command.path}.command"
             ) from error
         try:
             status = process.wait(command.timeout)

@@ -13,8 +13,11 @@ from stack.model import PullRequest
 
 
 def status_table(statuses: Sequence[BranchStatus]) -> Table:
-    """Where each branch stands; fits 80 columns."""
-    table = Table("PR", "Branch", "State", "Head", "Ahead", "Against main and stack", box=None)
+    """Where each branch stands; what is long goes on below, so that it fits 80 columns."""
+    table = Table(box=None)
+    for name in ("PR", "Branch", "State", "Head", "Ahead", "Against main and stack"):
+        is_long = name in {"Branch", "Against main and stack"}
+        table.add_column(name, overflow="fold", no_wrap=not is_long)
     for status in statuses:
         style = "green" if status.summary == "up to date" else "yellow"
         table.add_row(
@@ -53,7 +56,9 @@ def _settled(file: SettledFile) -> str:
 
 def check_table(checks: Sequence[Check]) -> Table:
     """What verify looked at."""
-    table = Table("Branch", "Check", "Result", box=None)
+    table = Table(box=None)
+    for name in ("Branch", "Check", "Result"):
+        table.add_column(name, overflow="fold")
     last = ""
     for check in checks:
         if check.found:

@@ -98,7 +98,8 @@ def main_below(repository: Repository, commit: Sha, main: Sha) -> Sha:
     if len(bases) != 1:
         found = "no commit" if not bases else f"{len(bases)} latest commits"
         raise Refusal(
-            f"{commit[:12]} has {found} in common with main at {main[:12]}; one is needed"
+            f"{commit[:12]} has {found} in common with main at {main[:12]}; one is needed; "
+            "check that --main names what it was built on"
         )
     return bases[0]
 

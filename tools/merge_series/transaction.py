@@ -36,11 +36,7 @@ def carry_out(
             Nothing has moved then, unless the message says so.
     """
     # Looked at again: a person may have checked a branch out since the operation began.
-    refuse_busy(repository, _unled(record))
-    check_following(_following(record))
-    for file in record.file_moves:
-        if _text(file) != file.before:
-            raise Refusal(f"{file.path}: changed since {record.name}; put it back as it was first")
+    refuse_in_the_way(repository, record)
     before = next((r for r in journal.records() if r.number == record.number), None)
     journal.keep(record)
     updates = record.updates()
@@ -59,6 +55,19 @@ def carry_out(
             journal.keep(before)
         raise
     return _finish(repository, journal, record)
+
+
+def refuse_in_the_way(repository: Repository, record: DoneSync) -> None:
+    """Check that branches, worktrees and files are as the move of a record needs them.
+
+    Raises:
+        Refusal: One is not.
+    """
+    refuse_busy(repository, _unled(record))
+    check_following(_following(record))
+    for file in record.file_moves:
+        if _text(file) != file.before:
+            raise Refusal(f"{file.path}: changed since {record.name}; put it back as it was first")
 
 
 def repair(repository: Repository, journal: Journal, inherited: Sequence[int] = ()) -> str | None:

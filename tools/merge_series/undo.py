@@ -1,42 +1,50 @@
-"""``undo`` and ``redo``: an operation's refs moved back, or forth again, like any other move."""
+"""``undo`` and ``redo``: which operation they move back, or forth again, and whether they may."""
 
 from dataclasses import replace
 
 from merge_series.journal import DoneSync
 from merge_series.operations import Operations
+from merge_series.transaction import refuse_in_the_way
 from stack.errors import Refusal
 from stack.refs import branch_ref, values
 from stack.repository import Repository
 
 
-def undo(repository: Repository, operations: Operations) -> DoneSync:
-    """Take back the last operation that moved branches.
+def to_undo(repository: Repository, operations: Operations) -> DoneSync:
+    """The last operation that moved branches, as one to be taken back.
 
     Raises:
         Refusal: There is none, a branch has moved since, is checked out or was pushed, or a file
-            that the operation wrote has changed since. Nothing was moved.
+            that the operation wrote has changed since.
     """
     done = operations.done()
     if not done:
-        raise Refusal("no operation of merge_series is left to undo here")
+        raise Refusal(
+            "no operation of merge_series is left to undo here; merge_series log lists the syncs"
+        )
     record = replace(done[-1], state="undoing")
     _refuse_moved(repository, record)
     _refuse_pushed(repository, record)
-    return operations.carry_out(record)
+    refuse_in_the_way(repository, record)
+    return record
 
 
-def redo(repository: Repository, operations: Operations) -> DoneSync:
-    """Bring the operation again that the last ``undo`` took back.
+def to_redo(repository: Repository, operations: Operations) -> DoneSync:
+    """The operation that the last ``undo`` took back, as one to be brought again.
 
     Raises:
-        Refusal: There is none, or a branch or file has changed since. Nothing was moved.
+        Refusal: There is none, a branch is checked out, or a branch or file has changed since.
     """
     undone = operations.journal.undone()
     if not undone:
-        raise Refusal("no operation was undone since the last one; there is nothing to redo")
+        raise Refusal(
+            "no operation was undone since the last one; there is nothing to redo; "
+            "merge_series undo comes first"
+        )
     record = replace(undone[0], state="redoing")
     _refuse_moved(repository, record)
-    return operations.carry_out(record)
+    refuse_in_the_way(repository, record)
+    return record
 
 
 def _refuse_moved(repository: Repository, record: DoneSync) -> None:
@@ -49,7 +57,8 @@ def _refuse_moved(repository: Repository, record: DoneSync) -> None:
             raise Refusal(
                 f"branch {branch} stands at {(found or 'nothing')[:12]} and no longer at "
                 f"{(update.old or 'nothing')[:12]}, where the {record.action} would move it from; "
-                "nothing was moved"
+                f"nothing was moved; set it back (git branch --force {branch} "
+                f"{(update.old or 'COMMIT')[:12]}) or leave all as it is"
             )
 
 
@@ -60,5 +69,6 @@ def _refuse_pushed(repository: Repository, record: DoneSync) -> None:
     if answer.text:
         raise Refusal(
             f"{answer.text.splitlines()[0]} holds what {record.name} made: it was pushed, and "
-            "taking it back would break review links; nothing was moved"
+            "taking it back would break review links; nothing was moved; mend what is wrong by "
+            "a further commit"
         )

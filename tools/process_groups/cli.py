@@ -24,8 +24,24 @@ A read is a place in megatron/core that uses the global process groups of parall
 {ALLOWLIST_PATH} lists those that are allowed; it gets only shorter or milder.
 When the check fails: {GUIDE}
 
-exit status: 0 done, 1 failed, 2 wrong usage, 4 the check found something
+examples:
+  process_groups check
+  process_groups list --summary path/to/Megatron-LM
+  python tools/process_groups refresh
+
+exit status: 0 done, 1 failed, 2 wrong usage, 4 the check found something, 130 interrupted
 """
+
+_EXAMPLES = {
+    "list": ("process_groups list", "process_groups list --json path/to/Megatron-LM > reads.json"),
+    "check": ("process_groups check", "process_groups check --format github"),
+    "refresh": (
+        "process_groups refresh",
+        "process_groups refresh --allow-from path/to/another/Megatron-LM",
+        "process_groups refresh --accept megatron/core/optimizer/optimizer.py:clip_grads",
+    ),
+    "accessors": ("process_groups accessors --why get_expert_model_parallel_rank",),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -35,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    options = _parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     try:
         code = _COMMANDS[options.command](options)
         sys.stdout.flush()
@@ -52,7 +68,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="process_groups",
         description="Keep the list of places in megatron/core that read the global process groups.",
@@ -62,7 +79,13 @@ def _parser() -> argparse.ArgumentParser:
     added = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, text: str) -> argparse.ArgumentParser:
-        parser = added.add_parser(name, help=text, description=text)
+        parser = added.add_parser(
+            name,
+            help=text,
+            description=text,
+            epilog="\n  ".join(["examples:", *_EXAMPLES[name]]),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         parser.add_argument(
             "tree",
             nargs="?",

@@ -2,6 +2,8 @@
 
 import os
 
+VERSION = "0.1.0"
+
 # GitPython looks for git when it is imported, and fails there if there is none.
 # Told to be quiet, it fails at the first command, where the console explains.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")

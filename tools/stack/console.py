@@ -3,8 +3,9 @@
 import json
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Literal, NoReturn, TextIO
 
 import click
 import git
@@ -13,10 +14,68 @@ from rich.text import Text
 
 from stack.errors import ExitCode, Refusal
 
-# Rich turns colour off by itself where stderr is no terminal or NO_COLOR is set. Where nobody has
-# said how wide a file or a pipe is, 80 columns would fold every path.
-_WIDTH = None if sys.stderr.isatty() or "COLUMNS" in os.environ else 132
-people = Console(stderr=True, highlight=False, markup=False, emoji=False, width=_WIDTH)
+When = Literal["auto", "always", "never"]
+
+
+class People:
+    """What people read: standard error, in colour where it is wanted.
+
+    Attributes:
+        when: Whether to colour, as ``--color`` says it; set before the first line is written.
+    """
+
+    def __init__(self) -> None:
+        self.when: When = "auto"
+
+    def print(
+        self, *objects: object, sep: str = " ", soft_wrap: bool = False, width: int | None = None
+    ) -> None:
+        """Write texts and tables, wrapped at the terminal's width.
+
+        Args:
+            objects: What to write.
+            sep: What stands between them.
+            soft_wrap: Leave wrapping to the terminal, so that what is copied holds no line break.
+            width: Wrap at this column, if the terminal is wider.
+        """
+        self._console.print(*objects, sep=sep, soft_wrap=soft_wrap, width=width)
+
+    def wants_color(self, stream: TextIO) -> bool:
+        """Whether a stream of this run is to be coloured."""
+        return wants_color(self.when, os.environ, is_terminal=stream.isatty())
+
+    @cached_property
+    def _console(self) -> Console:
+        # Where nobody has said how wide a file or a pipe is, 80 columns would fold every path.
+        is_known = sys.stderr.isatty() or "COLUMNS" in os.environ
+        return Console(
+            stderr=True,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            width=None if is_known else 132,
+            # The decision is made here; rich would only take the colours out and leave bold.
+            color_system="standard" if self.wants_color(sys.stderr) else None,
+            no_color=False,
+        )
+
+
+def wants_color(when: When, environment: Mapping[str, str], *, is_terminal: bool) -> bool:
+    """Whether to colour: as ``--color`` says, else ``NO_COLOR``, ``FORCE_COLOR`` or a terminal.
+
+    An empty variable counts as none, and so does ``FORCE_COLOR=0``, as https://no-color.org and
+    Node.js have it.
+    """
+    if when != "auto":
+        return when == "always"
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("FORCE_COLOR", "0") not in {"", "0"}:
+        return True
+    return is_terminal and environment.get("TERM") != "dumb"
+
+
+people = People()
 
 # A hook of another repository sets these; every git command of ours is about the one it was given.
 _LOCAL_TO_ANOTHER_REPOSITORY = (
@@ -52,6 +111,11 @@ def print_json(data: object) -> None:
     """Write ``data`` as JSON to stdout: in ASCII, since a path may hold bytes that are no text."""
     sys.stdout.write(json.dumps(data, indent=2) + "\n")
     sys.stdout.flush()  # here a reader that has gone is noticed; at exit it would be too late
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, as people write it: ``1 commit``, ``2 commits``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def run(command: click.Command, **extra: Any) -> NoReturn:  # noqa: ANN401 - click's own keywords

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from stack.errors import Refusal
 from stack.model import PullRequest, Series, State
 from stack.series_file import parse_series
+from stack.series_source import Source, is_heading, span, written
 
 _DEPENDS_ON, _STATE = 2, 4  # columns of the table, from 0
 _BAR = re.compile(rb"(?<!\\)\|")
@@ -74,7 +75,7 @@ def with_dependencies(data: bytes, name: str, dependencies: Mapping[int, tuple[i
 
 
 def with_pull_request(data: bytes, name: str, new: NewPullRequest) -> bytes:
-    """SERIES.md with a row more below its table and a section more at its end.
+    """SERIES.md with a row more below its table and a section more below those of the PRs.
 
     Raises:
         Refusal: The file declares no sound stack, or would not with this PR.
@@ -88,10 +89,21 @@ def with_pull_request(data: bytes, name: str, new: NewPullRequest) -> bytes:
     brings = f"Brings: {new.brings}\n\n" if new.brings else ""
     section = f"## #{new.number} {new.title}\n\n{brings}{new.text.strip()}\n"
     lines.insert(last, row.encode() + end)
-    text = b"".join(lines).rstrip(b"\r\n") + end * 2
-    text += section.encode().replace(b"\n", end)
+    place = _end_of_sections(b"".join(lines), name)
+    above, below = b"".join(lines[:place]), b"".join(lines[place:] if place else [])
+    text = above.rstrip(b"\r\n") + end * 2 + section.encode().replace(b"\n", end)
+    text += end + below if below else b""
     _check_added(series, _parse(text, name), name, new)
     return text
+
+
+def _end_of_sections(data: bytes, name: str) -> int | None:
+    """The line, from 0, of what stands below the last PR's section; None if nothing does."""
+    nodes = Source.parse(data.decode("utf-8-sig"), name).nodes
+    headings = [node for node in nodes if is_heading(node, 1, 2)]
+    sections = [index for index, node in enumerate(headings) if written(node).startswith("#")]
+    below = headings[sections[-1] + 1 :] if sections else []
+    return span(below[0])[0] if below else None
 
 
 def _check_added(before: Series, after: Series, name: str, new: NewPullRequest) -> None:

@@ -1,7 +1,6 @@
 """A small series whose PRs form a diamond, a small tree to carry it on, and ``carry`` itself."""
 
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
+
+from programs import Ran, run
+from small_megatron import NAMES, PARALLEL_STATE
 
 ALLOWLIST = "tools/process_groups/allowlist.txt"
 
@@ -93,37 +95,6 @@ PROJECT = {
     "megatron/training/loop.edits.yml": LOOP_EDITS,
 }
 
-PARALLEL_STATE = """\
-import torch
-
-_GROUP = None
-
-
-def initialize():
-    global _GROUP
-    _GROUP = torch.distributed.new_group([0])
-
-
-def get_group():
-    return _GROUP
-
-
-def get_group_size():
-    return get_group().size()
-"""
-
-NAMES = """\
-from megatron.core import parallel_state
-
-
-def offset(count, size=None):
-    return count // (size or parallel_state.get_group_size())
-
-
-def label(count):
-    return offset(count)
-"""
-
 BASE = {
     "README": "not of the series\n",
     "megatron/core/__init__.py": "",
@@ -177,15 +148,6 @@ class File(NamedTuple):
     content: bytes
 
 
-@dataclass(frozen=True)
-class Ran:
-    """How a run of the program ended."""
-
-    code: int
-    out: str
-    err: str
-
-
 @dataclass
 class Project:
     """A project folder with its SERIES.md, and a Megatron tree in ``tree``."""
@@ -224,14 +186,7 @@ class Project:
         return self.git("rev-parse", "HEAD")
 
     def run(self, *arguments: str) -> Ran:
-        done = subprocess.run(
-            [sys.executable, "-m", "carry", *arguments],
-            cwd=self.root,
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return run("carry", *arguments, folder=self.root)
 
     def graph(self, *branches: str) -> str:
         """The whole commit graph of the branches."""

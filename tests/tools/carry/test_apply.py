@@ -86,7 +86,7 @@ def test_the_place_of_a_new_file_is_taken(project):
     new.write_text("theirs = 1\n")
     assert refused(project, "tree") == (
         "tree: megatron/core/sizes.py is there already with other bytes; "
-        "SERIES.md:23 adds it as a new file"
+        "SERIES.md:23 adds it as a new file; give it another path, or change it by edits"
     )
     new.unlink()
     new.symlink_to("names.py")

@@ -46,9 +46,9 @@ def test_a_diamond(fork):
         "Building right (#3)\n"
         "Building top (#4)\n"
         f"root: 2 commits, now at {heads['root']}\n"
-        f"left: 1 commits, now at {heads['left']}\n"
+        f"left: 1 commit, now at {heads['left']}\n"
         f"right: 2 commits, now at {heads['right']}\n"
-        f"top: 1 commits, now at {heads['top']}\n"
+        f"top: 1 commit, now at {heads['top']}\n"
     )
     assert fork.graph(*BRANCHES) == (
         "* Use both (top)\n"
@@ -166,7 +166,7 @@ def test_a_new_file_that_the_base_has_already(fork):
     newer = fork.git("rev-parse", "main")
     assert refused(fork) == (
         f"{fork.tree}:{newer}: megatron/core/sizes.py is there already with other bytes; "
-        "SERIES.md:23 adds it as a new file"
+        "SERIES.md:23 adds it as a new file; give it another path, or change it by edits"
     )
 
 

@@ -5,17 +5,17 @@ import json
 LOOP = "megatron/training/loop.py"
 
 TABLE = """\
- Edit                                   tree     old
+ Edit                                     tree     old
  megatron/core/names.py
-   #2.1 offset: at-start                 1/1     1/1
-   #2.1 label: add-args to offset        1/1     1/1
-   #2.1 add-import megatron.core.sizes   1/1     1/1
-   #4.1 label: before-return             1/1     1/1
+   #2.1 offset: at-start                   1/1     1/1
+   #2.1 label: add-args to offset          1/1     1/1
+   #2.1 add-import megatron.core.sizes     1/1     1/1
+   #4.1 label: before-return               1/1     1/1
  megatron/core/sizes.py
-   #3.1 own_size: replace-return         1/1     1/1
-   #4.1 own_size: at-start               1/1     1/1
+   #3.1 own_size: replace-return           1/1     1/1
+   #4.1 own_size: at-start                 1/1     1/1
  megatron/training/loop.py
-   #3.2 train: add-args to step          1/1  absent
+   #3.2 train: add-args to step            1/1  absent
 """
 
 
@@ -43,7 +43,7 @@ def test_an_edit_that_does_not_match(project):
     assert row.split() == ["#3.2", "train:", "add-args", "to", "step", "2/1"]
     *_, fault, summary = lines(done.err)
     assert fault == f"tree: {LOOP}: #3.2 train: add-args to step: at lines 2, 3"
-    assert summary == "7 edits on 1 trees; 1 do not match."
+    assert summary == "7 edits on 1 tree; 1 do not match."
 
 
 def test_json(project):
@@ -73,7 +73,7 @@ def test_a_file_that_is_missing_though_its_folder_is_there(project):
     assert done.code == 4
     assert lines(done.err)[-2:] == [
         f"tree: {LOOP}: #3.2 train: add-args to step: tree has no {LOOP}",
-        "7 edits on 1 trees; 1 do not match.",
+        "7 edits on 1 tree; 1 do not match.",
     ]
 
 

@@ -197,7 +197,7 @@ def test_what_is_refused(project):
     project.write({SIZES: "theirs = 1\n"}, project.tree)
     assert refused(project, "tree") == (
         f"error: tree: {SIZES} is there already with other bytes; SERIES.md:23 adds it as a new "
-        "file\n"
+        "file; give it another path, or change it by edits\n"
     )
     (project.tree / SIZES).unlink()
     (project.tree / SIZES).symlink_to("names.py")

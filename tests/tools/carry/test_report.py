@@ -246,7 +246,8 @@ def test_a_new_file_whose_place_is_taken(project):
     assert heading == "megatron/core/sizes.py"
     assert line == (
         f"  {project.tree}: #1.1 new file: refused: {project.tree}: megatron/core/sizes.py is "
-        "there already with other bytes; SERIES.md:23 adds it as a new file"
+        "there already with other bytes; SERIES.md:23 adds it as a new file; give it another "
+        "path, or change it by edits"
     )
     assert list(nearest_candidates([found], counts=False)) == []
 

@@ -1,12 +1,15 @@
 """A small fork with a small series, and the program run on it as people run it."""
 
 import hashlib
+import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from programs import Ran, run
+from small_megatron import NAMES, PARALLEL_STATE
 
 SERIES = """\
 # Series
@@ -70,47 +73,7 @@ edits:
 
 SIZES = "def own_size():\n    return 4\n"
 
-PARALLEL_STATE = """\
-import torch
-
-_GROUP = None
-
-
-def initialize():
-    global _GROUP
-    _GROUP = torch.distributed.new_group([0])
-
-
-def get_group():
-    return _GROUP
-
-
-def get_group_size():
-    return get_group().size()
-"""
-
-NAMES = """\
-from megatron.core import parallel_state
-
-
-def offset(count, size=None):
-    return count // (size or parallel_state.get_group_size())
-
-
-def label(count):
-    return offset(count)
-"""
-
 NOTES = "one\ntwo\nthree\n"
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a run of the program ended."""
-
-    code: int
-    out: str
-    err: str
 
 
 @dataclass
@@ -160,22 +123,8 @@ class World:
 
     def run(self, *arguments: str, tool: str = "merge_series") -> Ran:
         place = ("--repo", str(self.fork)) if tool == "merge_series" else ()
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                tool,
-                "--series",
-                str(self.root / "SERIES.md"),
-                *place,
-                *arguments,
-            ],
-            cwd=self.root,
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        series = ("--series", str(self.root / "SERIES.md"))
+        return run(tool, *series, *place, *arguments, folder=self.root)
 
     def graph(self, *branches: str) -> str:
         """The whole commit graph of the branches."""
@@ -214,17 +163,31 @@ def make_world(tmp_path: Path):
     return lambda: World(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the one world is built that every test gets a copy of."""
+    return tmp_path_factory.mktemp("built")
+
+
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path, built: Path) -> World:
     """A fork on its first main, with all branches built and its HEAD on no branch of the series."""
+    if not any(built.iterdir()):
+        _build(World(built))
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     made = World(tmp_path)
+    made.git("update-index", "--refresh")  # the copies have inodes of their own
+    return made
+
+
+def _build(made: World) -> None:
     made.write(
         {
             "SERIES.md": SERIES,
             "megatron/core/names.edits.yml": EDITS,
             "megatron/core/sizes.py": SIZES,
         },
-        tmp_path,
+        made.root,
     )
     made.fork.mkdir()
     made.git("init", "--quiet")
@@ -243,7 +206,6 @@ def world(tmp_path: Path) -> World:
     assert built.code == 0, built.err
     made.git("branch", "by-hand", "ratchet")
     made.commit("by-hand", {"megatron/core/notes.txt": "one\nTWO\nthree\n"}, "Shout the second")
-    return made
 
 
 class Hand(World):

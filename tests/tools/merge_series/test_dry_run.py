@@ -60,3 +60,31 @@ def test_a_sync_beside_one_that_waits(world):
     world.commit("main", {NOTES: "one\n2\nthree\n"}, "Digit")
     assert world.run("sync").code == 3
     unchanged(world, "sync", "--dry-run", code=5)
+
+
+def test_undo_and_redo(watched):
+    watched.git("stash", "--quiet")
+    watched.commit("main", {"README": "new\n"}, "Move on")
+    watched.git("stash", "pop", "--quiet")
+    synced = watched.run("sync")
+    assert synced.code == 0, synced.err
+    for command, would, did in (
+        ("undo", "Would take back sync 1:", "Took back sync 1; redo brings it again."),
+        ("redo", "Would bring sync 1 again:", "Brought sync 1 again."),
+    ):
+        dry = unchanged(watched, command, "--dry-run").err.splitlines()
+        done = watched.run(command).err.splitlines()
+        assert (dry[0], done[0]) == (would, did)
+        assert dry[1:] == done[1:]
+        assert len(done) == 4
+
+
+def test_an_undo_that_is_refused(world):
+    world.hook = world.fork / ".git/description"
+    world.hook.write_text("\n")
+    world.commit("main", {"README": "new\n"}, "Move on")
+    assert world.run("sync").code == 0
+    world.git("checkout", "--quiet", "offsets")
+    dry = unchanged(world, "undo", "--dry-run", code=1)
+    assert dry.err == world.run("undo").err
+    assert "is checked out" in dry.err

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from programs import run
+
 NOTES = "megatron/core/notes.txt"
 
 SERIES = """\
@@ -111,11 +113,12 @@ class Kept:
 
 def killed(world, number, *arguments):
     """Run until the n-th write; False if the program came to its end."""
-    place = ("--series", world.root / "SERIES.md", "--repo", world.fork)
-    command = [sys.executable, world.killer, str(number), world.fork, *place, *arguments]
-    done = subprocess.run(command, cwd=world.root, check=False, capture_output=True)
-    assert done.returncode in {-signal.SIGKILL, 0, 3}, done.stderr.decode()
-    return done.returncode == -signal.SIGKILL
+    place = ("--series", str(world.root / "SERIES.md"), "--repo", str(world.fork))
+    done = run(
+        str(world.killer), str(number), str(world.fork), *place, *arguments, folder=world.root
+    )
+    assert done.code in {-signal.SIGKILL, 0, 3}, done.err
+    return done.code == -signal.SIGKILL
 
 
 def leftovers(world):

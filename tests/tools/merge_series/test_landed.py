@@ -235,12 +235,15 @@ def test_a_named_landing_is_remembered_while_a_person_works(pair):
     ]
 
 
+NAME_ONE = "; fetch it, or name one that git log --first-parent of main shows\n"
+
+
 @pytest.mark.parametrize(
     ("value", "code", "said"),
     [
         ("3=main", 1, "error: --landed: SERIES.md has no PR #3 that could land; correct it\n"),
-        ("1=nothing", 1, "error: --landed 1=nothing: main has no such commit\n"),
-        ("1=child", 1, "error: --landed 1=child: main has no such commit\n"),
+        ("1=nothing", 1, "error: --landed 1=nothing: main has no such commit" + NAME_ONE),
+        ("1=child", 1, "error: --landed 1=child: main has no such commit" + NAME_ONE),
         ("1", 2, "1: write each PR once, like 8045=1a2b3c4d\n"),
     ],
 )

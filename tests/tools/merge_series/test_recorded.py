@@ -112,7 +112,8 @@ def test_it_is_not_asked_again_on_the_way_up(world):
     )
     series.write_text(text.replace("|\n\n|", "|\n|") + "\n## #4 Also by hand\n\nText.\n")
     # Two branches with the same change, so the same conflict with what both stand on.
-    world.git("branch", "above", "by-hand")
+    world.git("branch", "above", "ratchet")
+    world.commit("above", {NOTES: "one\nTWO\nthree\n"}, "Shout it here as well")
     world.commit("main", {NOTES: "one\n2\nthree\n"}, "Write the second as a digit")
     assert world.run("sync").code == 3
     world.desk = world.fork / ".git/merge_series/worktree"

@@ -179,7 +179,10 @@ def test_what_a_person_committed_gets_its_files_made_again_on_top(made):
     [
         ("print('no'); print('way'); raise SystemExit(3)", "failed with status 3:\n  no\n  way\n"),
         ("raise SystemExit(3)", "failed with status 3 and said nothing\n"),
-        ("import os; os.remove('made.txt')", "left no file there\n"),
+        (
+            "import os; os.remove('made.txt')",
+            f"left no file there; correct git config {SETTING.format(MADE)}.command\n",
+        ),
     ],
 )
 def test_a_command_that_fails_is_shown_and_changes_nothing(made, code, told):
@@ -209,18 +212,23 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_started(made, tmp_pa
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("made.txt.command", "", "git config {}.command: no command is given"),
-        ("made.txt.command", "a 'b", "git config {}.command: No closing quotation in \"a 'b\""),
-        ("made.txt.timeout", "x", "git config {}.timeout: 'x' is no number of seconds above 0"),
-        ("made.txt.timeout", "0", "git config {}.timeout: '0' is no number of seconds above 0"),
-        ("made.txt.shell", "x", "git config {}.shell: only command and timeout are settings here"),
+        ("command", "", "no command is given; say one, such as 'uv lock'"),
+        ("command", "a 'b", 'No closing quotation in "a \'b"'),
+        ("timeout", "x", "'x' is no number of seconds above 0; say one, such as 300"),
+        ("timeout", "0", "'0' is no number of seconds above 0; say one, such as 300"),
+        (
+            "shell",
+            "x",
+            "only command and timeout are settings here; drop it (git config --unset {})",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_setting_without_a_meaning_is_refused(made, name, value, told):
-    made.git("config", SETTING.format(name), value)
+    setting = f"{SETTING.format(MADE)}.{name}"
+    made.git("config", setting, value)
     made.commit("main", {"README": "new\n"}, "Add a readme")
     done = made.run("sync")
-    assert (done.code, done.err) == (1, f"error: {told.format(SETTING.format(MADE))}\n")
+    assert (done.code, done.err) == (1, f"error: git config {setting}: {told.format(setting)}\n")
 
 
 def test_the_allowlist_takes_no_command(made):

@@ -187,10 +187,21 @@ Signed-off-by: Ada Test <ada@example.org>"""
     assert world.run("verify").code == 0
 
 
-def test_a_read_that_the_branch_brought_unlisted_is_refused(world):
+@pytest.mark.parametrize(
+    ("of_main", "told"),
+    [
+        ({"README": "new\n"}, ""),
+        (
+            {"megatron/core/aa.py": "import megatron.core.parallel_state as p\n\np.get_group()\n"},
+            ". Allowed, since what is merged brings them: megatron/core/aa.py: <module>: get_group",
+        ),
+    ],
+    ids=["main reads nothing", "main reads as well"],
+)
+def test_a_read_that_the_branch_brought_unlisted_is_refused(world, of_main, told):
     reader = "from megatron.core import parallel_state\n\nX = parallel_state.get_group()\n"
     world.commit("by-hand", {"megatron/core/ab.py": reader}, "Read without accepting it")
-    world.commit("main", {"README": "new\n"}, "Add a readme")
+    world.commit("main", of_main, "Move on")
     before = world.heads()
     done = world.run("sync")
     assert done.code == 1
@@ -198,7 +209,7 @@ def test_a_read_that_the_branch_brought_unlisted_is_refused(world):
         "error: by-hand: merging #1 gives reads of the global process groups that neither side "
         "allows: megatron/core/ab.py: <module>: get_group; pass the collection there, or accept "
         "them on the branch (process_groups refresh --accept FILE:SCOPE) and commit, then sync "
-        "again\n"
+        f"again{told}\n"
     )
     assert world.heads() == before
 

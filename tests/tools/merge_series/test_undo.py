@@ -42,7 +42,10 @@ def test_undo_goes_back_one_sync_at_a_time_and_redo_forth(twice):
     done = twice.run("undo")
     assert (done.code, done.err) == (
         1,
-        "error: no operation of merge_series is left to undo here\n",
+        (
+            "error: no operation of merge_series is left to undo here; merge_series log lists "
+            "the syncs\n"
+        ),
     )
     done = twice.run("redo")
     assert done.err.splitlines()[0] == "Brought sync 1 again."
@@ -53,7 +56,10 @@ def test_undo_goes_back_one_sync_at_a_time_and_redo_forth(twice):
     done = twice.run("redo")
     assert (done.code, done.err) == (
         1,
-        "error: no operation was undone since the last one; there is nothing to redo\n",
+        (
+            "error: no operation was undone since the last one; there is nothing to redo; "
+            "merge_series undo comes first\n"
+        ),
     )
 
 
@@ -100,7 +106,8 @@ def test_no_undo_over_a_branch_that_moved_since(twice):
         (
             f"error: branch by-hand stands at {moved[:12]} and no longer at "
             f"{twice.states[2]['by-hand'][:12]}, where the undo of sync 2 would move it from; "
-            "nothing was moved\n"
+            "nothing was moved; set it back (git branch --force by-hand "
+            f"{twice.states[2]['by-hand'][:12]}) or leave all as it is\n"
         ),
     )
     assert twice.heads() == before
@@ -142,7 +149,8 @@ def test_what_was_pushed_is_not_taken_back(twice):
         1,
         (
             "error: refs/remotes/origin/by-hand holds what sync 2 made: it was pushed, and taking "
-            "it back would break review links; nothing was moved\n"
+            "it back would break review links; nothing was moved; mend what is wrong by a "
+            "further commit\n"
         ),
     )
     assert stands(twice, 2)

@@ -326,7 +326,8 @@ def test_what_cannot_be_merged_is_refused(repository):
     with pytest.raises(Refusal) as caught:
         merge_trees(repository, one, other)
     assert str(caught.value) == (
-        f"{one[:12]} and {other[:12]} share no commit; nothing can be merged"
+        f"{one[:12]} and {other[:12]} share no commit; nothing can be merged; check that "
+        "--main and SERIES.md name branches of one history"
     )
     missing = Sha("1" * len(one))
     with pytest.raises(Refusal) as caught:

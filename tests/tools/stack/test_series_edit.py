@@ -58,13 +58,16 @@ def test_line_ends_and_a_byte_order_mark_stay(end, start):
 
 def test_a_row_and_a_section_are_added():
     new = NewPullRequest(9, "nine", (1, 2), "Take a|b", "the ninth", "### Why\n\nSo.")
+    below = "\n## Known\n\n- #3 is not all of it\n"
     for end in (b"\n", b"\r\n"):
-        data = WHOLE.encode().replace(b"\n", end)
-        done = with_pull_request(data, "S", new)
-        row = b"| #9 | `nine` | #1, #2 | Take a\\|b | open |" + end
-        section = b"\n## #9 Take a|b\n\nBrings: the ninth\n\n### Why\n\nSo.\n"
-        place = data.index(b"| Three | open |") + len(b"| Three | open |" + end)
-        assert done == data[:place] + row + data[place:] + section.replace(b"\n", end)
+        for rest in ("", below):
+            data, known = ((t.encode().replace(b"\n", end)) for t in (WHOLE + rest, rest))
+            done = with_pull_request(data, "S", new)
+            row = b"| #9 | `nine` | #1, #2 | Take a\\|b | open |" + end
+            section = b"\n## #9 Take a|b\n\nBrings: the ninth\n\n### Why\n\nSo.\n"
+            place = data.index(b"| Three | open |") + len(b"| Three | open |" + end)
+            sections = data[place : len(data) - len(known)]
+            assert done == data[:place] + row + sections + section.replace(b"\n", end) + known
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The commands for reviewers: ``describe``, ``show``, ``links`` and ``publish``."""
 
-import os
 import re
 import sys
 from dataclasses import asdict
@@ -10,6 +9,7 @@ from typing import TextIO
 import click
 
 from carry.generated import ReadScanner
+from merge_series import help_texts as texts
 from merge_series.place import Place
 from merge_series.plan import branch_heads, synced_pull_requests
 from merge_series.review.alone import alone
@@ -23,20 +23,14 @@ from merge_series.review.publishing import base_of, in_words, plan
 from merge_series.review.since import since
 from merge_series.review.standing import find_pull_request, find_read_commit, stand
 from merge_series.review.words import alone_text, links_table, since_text
+from stack.completion import PullRequestName
 from stack.console import people, print_json
 from stack.errors import ExitCode
 from stack.repository import encode
 
-_DESCRIBE = """\b
-Examples:
-  merge_series describe 8045
-  merge_series describe expert-offsets > body.md
-  merge_series describe --all --output bodies
-"""
 
-
-@click.command("describe", epilog=_DESCRIBE)
-@click.argument("pr", required=False)
+@click.command("describe", epilog=texts.DESCRIBE)
+@click.argument("pr", required=False, type=PullRequestName())
 @click.option("--all", "every", is_flag=True, help="Every PR of the series, in a file each.")
 @click.option(
     "--output",
@@ -74,16 +68,8 @@ def describe_command(place: Place, pr: str | None, output: Path | None, *, every
     people.print(f"Wrote {len(texts)} descriptions to {output}.", soft_wrap=True)
 
 
-_SHOW = """\b
-Examples:
-  merge_series show 8045
-  merge_series show expert-offsets | less
-  merge_series show 8045 --since 1f2e3d4
-"""
-
-
-@click.command("show", epilog=_SHOW)
-@click.argument("pr")
+@click.command("show", epilog=texts.SHOW)
+@click.argument("pr", type=PullRequestName())
 @click.option(
     "--since", "read", metavar="COMMIT", help="Only what came after a commit that you have read."
 )
@@ -106,17 +92,7 @@ def show_command(place: Place, pr: str, read: str | None) -> None:
         _write_patch(alone_text(alone(repository, standing, foundation)))
 
 
-_LINKS = """\b
-Examples:
-  merge_series links links.txt
-  echo https://github.com/O/R/blob/1f2e3d4/setup.py#L10-L14 | merge_series links -
-  gh api --paginate repos/O/R/pulls/8045/comments | merge_series links -
-
-Exit code 4 if a link broke or was not understood.
-"""
-
-
-@click.command("links", epilog=_LINKS)
+@click.command("links", epilog=texts.LINKS)
 @click.argument("file", type=click.File(encoding="utf-8-sig", errors="surrogateescape"))
 @click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
 @click.pass_obj
@@ -137,7 +113,7 @@ def links_command(place: Place, file: TextIO, *, as_json: bool) -> ExitCode:
     if as_json:
         print_json({"links": [*map(asdict, checked)], "unread": [*map(asdict, unread)]})
     else:
-        people.print(links_table(checked))
+        people.print(links_table(checked), width=80)
         for item in unread:
             people.print(f"{item.where}: {item.text}: {item.why}", soft_wrap=True)
         people.print(
@@ -147,16 +123,8 @@ def links_command(place: Place, file: TextIO, *, as_json: bool) -> ExitCode:
     return ExitCode.FOUND if broken or unread else ExitCode.DONE
 
 
-_PUBLISH = """\b
-Examples:
-  merge_series publish
-  merge_series publish 8045 8049
-  merge_series publish --print > publish.sh
-"""
-
-
-@click.command("publish", epilog=_PUBLISH)
-@click.argument("prs", metavar="[PR]...", nargs=-1)
+@click.command("publish", epilog=texts.PUBLISH)
+@click.argument("prs", metavar="[PR]...", nargs=-1, type=PullRequestName())
 @click.option("--print", "as_script", is_flag=True, help="Print the commands; change nothing.")
 @click.pass_obj
 def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> None:
@@ -207,7 +175,7 @@ _COLOURS = {b"+": b"32", b"-": b"31", b"@": b"36"}
 
 def _write_patch(text: bytes) -> None:
     """Write a difference to standard output, coloured on a terminal."""
-    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+    if people.wants_color(sys.stdout):
         text = re.sub(
             rb"^([-+@]).*",
             lambda found: b"\x1b[" + _COLOURS[found[1]] + b"m" + found[0] + b"\x1b[m",

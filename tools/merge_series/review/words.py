@@ -42,8 +42,8 @@ def since_text(since: Since) -> bytes:
 
 
 def links_table(links: Sequence[CheckedLink]) -> Table:
-    """Where each link stands; fits 80 columns."""
-    table = Table(box=None, width=80)
+    """Where each link stands; as wide as it may be."""
+    table = Table(box=None, expand=True)
     for name, ratio in (("From", None), ("Link", 4), ("Branch", None), ("At its head now", 3)):
         table.add_column(name, ratio=ratio, overflow="fold")
     for checked in links:
@@ -92,7 +92,7 @@ def _since_parts(since: Since) -> Iterator[bytes]:
         yield encode("\n".join(["Merges that are git's own, unchanged:", *lines]) + "\n")
     if since.steps:
         yield encode(
-            f"Left out: {_counted(since.left_out)}. Checked: with what is shown above they give "
+            f"Left out: {counted(since.left_out)}. Checked: with what is shown above they give "
             f"the tree of {standing.head[:12]}.\n"
         )
 
@@ -137,7 +137,7 @@ def _commits(count: int) -> str:
     return f"{count} commit{'s' * (count != 1)}"
 
 
-def _counted(counts: dict[str, int]) -> str:
+def counted(counts: dict[str, int]) -> str:
     """Counts of commits in words: ``3 commits of main and 1 of #6258``."""
     words = [f"{number} of {name}" for name, number in counts.items()]
     if not words:

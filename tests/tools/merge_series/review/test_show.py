@@ -292,6 +292,8 @@ def test_side_branches_of_the_pr_are_its_own_also_in_an_octopus(world):
 
 
 def test_a_terminal_gets_colours_unless_it_wants_none(world, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
     shown = {}
     for wanted in ("", "1"):
         monkeypatch.setenv("NO_COLOR", wanted)
@@ -311,6 +313,8 @@ def test_a_terminal_gets_colours_unless_it_wants_none(world, monkeypatch):
         "\x1b[32m+TWO\x1b[m",
         " three",
     ]
+    assert world.run("--color=always", "show", "3").out.splitlines()[-5:] == shown[""][-5:]
+    assert world.run("show", "3").out.splitlines()[-5:] == hunk
 
 
 def test_show_leaves_the_repository_as_it_was(stack):

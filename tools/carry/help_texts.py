@@ -1,0 +1,41 @@
+"""The end of each command's help: examples and exit codes; a test runs each example's parse."""
+
+from stack.command_line import epilog
+
+TOOL = epilog(
+    "carry check 0.19.2",
+    "carry --series path/to/SERIES.md apply path/to/Megatron-LM",
+    "carry wheel --release 0.19.2",
+    found="check or report found an edit that does not match",
+)
+
+CHECK = epilog(
+    "carry check 0.17.1 0.18.2 0.19.0 0.19.2",
+    "carry check 0.19.2 path/to/Megatron-LM",
+    "carry check path/to/Megatron-LM:upstream/main --json > edits.json",
+    found="an edit does not match",
+)
+
+REPORT = epilog(
+    "carry report",
+    "carry report path/to/Megatron-LM",
+    "carry report --json > report.json || echo 'drifted, or not looked at'",
+    found="the series does not land where it should",
+)
+
+APPLY = epilog(
+    "carry apply path/to/Megatron-LM",
+    "carry apply --release 0.19.2 --output build/tree",
+    "carry apply --undo venv/lib/python3.12/site-packages",
+)
+
+WHEEL = epilog(
+    "carry wheel --release 0.19.2 && pip install dist/megatron_core-0.19.2+series.*.whl",
+    "carry wheel --release 0.19.2 --python venv/bin/python --output wheels",
+)
+
+EXPORT = epilog("carry export 0.19.2 --output build/unmodified")
+
+IMPORT = epilog("carry import 0.19.2", "carry import 0.19.2 --repo path/to/fork")
+
+BUILD = epilog("carry build", "carry build --repo path/to/Megatron-LM --main upstream/main")

@@ -1,0 +1,105 @@
+"""What the command lines of the tools have in common: how they say who they are and how they end.
+
+The man pages are made of the same texts; see ``man_page``.
+"""
+
+import subprocess
+from typing import override
+
+import click
+
+from stack import VERSION
+from stack.console import people
+from stack.errors import ExitCode
+
+_EXIT_CODES = {
+    ExitCode.DONE: "done",
+    ExitCode.FAILED: "failed",
+    ExitCode.USAGE: "usage",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+
+
+class Tool(click.Group):
+    """A command line that knows ``--version``, and ``--color`` before and after its commands."""
+
+    def __init__(self, *arguments: object, **attributes: object) -> None:
+        super().__init__(*arguments, **attributes)  # type: ignore[arg-type] # click's own, handed on
+        self.params += [_version_option(), _color_option()]
+
+    @override
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        cmd.params.append(_color_option(hidden=True))
+        super().add_command(cmd, name)
+
+    @override
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary(self.commands[name])) for name in self.commands])
+
+
+def summary(command: click.Command) -> str:
+    """The first sentence of a command's help, whole."""
+    return command.get_short_help_str(limit=1000)
+
+
+def epilog(*examples: str, **exit_codes: str) -> str:
+    """The end of a command's help: examples of its use, and its exit codes.
+
+    Args:
+        examples: Lines as a person types them; one may go on below after a backslash.
+        exit_codes: What a code means that not every command has, by its name in ``ExitCode``.
+    """
+    own = {ExitCode[name.upper()]: meaning for name, meaning in exit_codes.items()}
+    codes = sorted({**_EXIT_CODES, **own}.items())
+    listed = ", ".join(f"{code:d} {meaning}" for code, meaning in codes)
+    # click takes the \b for: keep these lines.
+    lines = "\n".join(["\b", "Examples:", *(f"  {example}" for example in examples)])
+    return f"{lines}\n\nExit codes: {listed}."
+
+
+def examples_of(command: click.Command) -> tuple[str, ...]:
+    """The examples in a command's help, each as one line."""
+    block = (command.epilog or "").partition("\n\n")[0].replace("\\\n", "")
+    return tuple(line.removeprefix("  ") for line in block.splitlines() if line.startswith("  "))
+
+
+def _version_option() -> click.Option:
+    return click.Option(
+        ["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_say_version,
+        help="Show the versions of the tools and of git, and exit.",
+    )
+
+
+def _say_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:  # noqa: FBT001 - click's
+    if not is_asked or context.resilient_parsing:
+        return
+    try:
+        answer = subprocess.run(["git", "version"], check=True, capture_output=True, text=True)
+        git = answer.stdout.strip().replace("git version", "git")
+    except (OSError, subprocess.CalledProcessError):
+        git = "no git that runs"
+    click.echo(f"{context.find_root().info_name} {VERSION}, {git}")
+    context.exit()
+
+
+def _color_option(*, hidden: bool = False) -> click.Option:
+    return click.Option(
+        ["--color"],
+        type=click.Choice(["auto", "always", "never"]),
+        is_eager=True,
+        expose_value=False,
+        callback=_set_color,
+        hidden=hidden,
+        help="When to colour; auto, the default, on a terminal unless NO_COLOR is set, and "
+        "wherever FORCE_COLOR is.",
+    )
+
+
+def _set_color(context: click.Context, _: click.Parameter, when: str | None) -> None:
+    if when is not None and not context.resilient_parsing:
+        people.when = when  # type: ignore[assignment] # one of the choices
