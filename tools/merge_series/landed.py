@@ -82,6 +82,19 @@ class Landings:
                 return step
         return None
 
+    def come_with(self, repository: Repository, tip: Sha, merged: Sha) -> bool:
+        """Whether ``merged`` brings a landing that the branch at ``tip`` has to absorb before.
+
+        That is a dependency which has taken main and never held the PR that landed: merging it is
+        then like merging main. One that held the PR has absorbed the landing itself.
+        """
+        return any(
+            next_step(repository, landing, tip) is not None
+            and repository.is_ancestor(landing.commit, merged)
+            and not _shares(repository, landing, merged)
+            for landing in self.found
+        )
+
 
 def next_step(repository: Repository, landing: Landing, tip: Sha) -> Step | None:
     """What a branch needs next to absorb one landing; None if nothing.

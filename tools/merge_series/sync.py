@@ -229,17 +229,27 @@ class Syncer:
     ) -> Iterator[Planned | Landing]:
         """The merges a branch needs, one at a time: dependencies, then what landed, then main.
 
+        What landed comes first where a dependency brings it in main's form.
+
         Who takes one puts its commit into ``tips`` before taking the next.
         """
         branch = pull_request.branch
         for source in sources(self._carrier, pull_request):
-            if not self._repository.is_ancestor(tips[source.branch], tips[branch]):
-                yield Planned(pull_request, source, tips[branch], tips[source.branch])
+            theirs = tips[source.branch]
+            if not self._repository.is_ancestor(theirs, tips[branch]):
+                if self._landings.come_with(self._repository, tips[branch], theirs):
+                    yield from self._absorbing(pull_request, tips)
+                yield Planned(pull_request, source, tips[branch], theirs)
+        yield from self._absorbing(pull_request, tips)
+        if not self._repository.is_ancestor(main, tips[branch]):
+            yield Planned(pull_request, None, tips[branch], main)
+
+    def _absorbing(self, pull_request: PullRequest, tips: Heads) -> Iterator[Planned | Landing]:
+        """The merges by which a branch absorbs what landed, one at a time as for ``_steps``."""
+        branch = pull_request.branch
         while (step := self._landings.next_step(self._repository, tips[branch])) is not None:
             planned = Planned(pull_request, step.source, tips[branch], step.commit)
             yield planned if step.records is None else step.records
-        if not self._repository.is_ancestor(main, tips[branch]):
-            yield Planned(pull_request, None, tips[branch], main)
 
     def _end(  # noqa: PLR0913, PLR0917 - what a sync began with and what came of it
         self,

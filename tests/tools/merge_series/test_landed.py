@@ -453,6 +453,43 @@ def test_siblings_that_touch_the_same_file_keep_what_they_did(hand):
     assert hand.run("verify").code == 0
 
 
+def test_what_main_undid_after_a_landing_stays_undone_beside_an_open_dependency(hand):
+    """The open dependency brings main with it, so the landing is absorbed before that is merged."""
+    hand.declare("#1 open main", "#2 gone main", "#3 child #1,#2")
+    hand.grow("open", "main", {"open.txt": "1\n"})
+    hand.grow("gone", "main", {"gone.txt": "1\n", "kept.txt": "1\n"})
+    hand.grow("child", "open,gone", {"child.txt": "1\n"})
+    hand.squash("gone", "Do gone (#2)")
+    hand.commit("main", {"gone.txt": None}, "Drop what was not needed")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert set(hand.files("child")) == {*START, "open.txt", "kept.txt", "child.txt"}
+    assert (
+        hand.graph("child")
+        == """\
+*   Merge what open does from #1 (child)
+|\\
+| *   Merge main into open (open)
+| |\\
+| | * Drop what was not needed (main)
+* | |   Record that #2 landed in main
+|\\ \\ \\
+| | |/
+| |/|
+| * | Do gone (#2)
+* | | Child 1
+* | |   Merge branch 'gone' into child
+|\\ \\ \\
+| |_|/
+|/| |
+| * | Gone 1 (gone)
+| |/
+* / Open 1
+|/
+* Start main"""
+    )
+
+
 def test_a_pr_in_the_middle_of_a_diamond_lands_after_its_parent(hand):
     hand.declare("#1 root main", "#2 left #1", "#3 right #1", "#4 top #2,#3")
     hand.grow("root", "main", {"shared.txt": "a\nB\nc\nd\ne\n"})

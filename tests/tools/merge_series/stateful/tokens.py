@@ -1,0 +1,267 @@
+"""What a branch must hold: every line that somebody wrote there and that nobody took out again.
+
+Each line, imported name, read and path of a file is a token that is made once. What happened to a
+branch is a set of events: token n was made (n), or taken out (-n). A merge holds the events of both
+sides and nothing else, so what it must hold follows from them alone: neither from the texts, nor
+from merge bases, nor from who conflicted with whom.
+
+In a file the tokens stand in slots, which lines that nobody ever changes keep apart, and sorted
+within a slot, so that nobody ever moves a line.
+"""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from process_groups import allowlist
+from process_groups.allowlist import ALLOWLIST_PATH as ALLOWLIST
+from process_groups.reads import Read
+
+Events = frozenset[int]
+Tree = Mapping[str, bytes]
+
+NAMES = "megatron/core/names.py"
+READS = "megatron/core/reads.py"
+STATE = "megatron/core/parallel_state.py"
+SLOTS = 2
+
+PARALLEL_STATE = b"""\
+import torch
+
+_GROUP = None
+
+
+def initialize():
+    global _GROUP
+    _GROUP = torch.distributed.new_group([0])
+
+
+def get_group():
+    return _GROUP
+"""
+
+_MARKERS = re.compile(rb"^(<{7}|={7}|>{7}|\|{7})( |$)", re.MULTILINE)
+_HEADER = re.compile(r"^== (\S+): part 0, ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One thing that a branch holds or does not.
+
+    Attributes:
+        kind: ``line``, ``name``, ``read``, ``path``, ``list`` for the allowlist itself, or ``end``
+            where a file was deleted.
+        file: The file it is in, by the name it was made under: a file may be renamed.
+        slot: Where in the file.
+        text: What stands there; it is like no other token's.
+    """
+
+    kind: str
+    file: str
+    slot: int
+    text: str
+
+
+class Tokens:
+    """All tokens made so far, numbered from 1."""
+
+    def __init__(self) -> None:
+        self._made: list[Token] = []
+
+    def make(self, kind: str, file: str, slot: int = 0) -> int:
+        """Make a token; the number is its event."""
+        number = len(self._made) + 1
+        text = f"{kind[0]}{number:04}"
+        if kind == "path":
+            # Where two branches make a file of one name, they make it at one place.
+            text = f"{file}-{number:04}.txt" if slot else f"{file}.txt"
+        self._made.append(Token(kind, file, slot, text))
+        return number
+
+    def alive(self, events: Events, kind: str) -> dict[int, Token]:
+        """The tokens of a kind that events leave standing, by number."""
+        numbers = (n for n in sorted(events) if n > 0 and -n not in events)
+        return {n: self._made[n - 1] for n in numbers if self._made[n - 1].kind == kind}
+
+    def files(self, events: Events) -> list[str]:
+        """The text files that hold a line, by the name they were made under."""
+        return sorted({token.file for token in self.alive(events, "line").values()})
+
+    def known_as(self, events: Events, file: str) -> str:
+        """The name of a text file on a branch; one that was deleted comes again as another."""
+        there = [name for name in self.files(events) if name.partition("+")[0] == file]
+        before = {token.file for token in map(self._token, events)}
+        return min(there, default=f"{file}+{len(self._made)}" if file in before else file)
+
+    def _token(self, event: int) -> Token:
+        return self._made[abs(event) - 1]
+
+    def paths(self, events: Events, file: str) -> set[str]:
+        """Where a text file may stand: several places where it was renamed twice.
+
+        None are known where it was deleted too: what is left then stands where a person keeps it.
+        """
+        if any(token.file == file for token in self.alive(events, "end").values()):
+            return set()
+        return {t.text for t in self.alive(events, "path").values() if t.file == file}
+
+    def text(self, events: Events, file: str) -> bytes:
+        """A text file as its lines make it."""
+        lines = [t for t in self.alive(events, "line").values() if t.file == file]
+        parts = ((f"== {file}: part {n}, which nobody changes ==", _in(lines, n)) for n in _SLOTS)
+        return "".join(f"{head}\n{''.join(part)}" for head, part in parts).encode() + (
+            f"== {file}: the end, which nobody changes ==\n".encode()
+        )
+
+    def names(self, events: Events) -> bytes:
+        """The Python file that imports the names: from two modules in two forms."""
+        found = list(self.alive(events, "name").values())
+        one = [token.text for token in found if token.slot == 0]
+        other = [token.text for token in found if token.slot != 0]
+        many = "".join(f"    {name},\n" for name in ["first", *other, "zlast"])
+        flat = ", ".join(["first", *one, "zlast"])
+        return f"from lib.flat import {flat}\nfrom lib.tall import (\n{many})\n".encode()
+
+    def reads(self, events: Events) -> bytes:
+        """The Python file that reads the global groups."""
+        found = list(self.alive(events, "read").values())
+        call = "parallel_state.get_group()"
+        parts = (
+            f"# part {n}, which nobody changes\n"
+            + "".join(f"def {t.text}(): return {call}  # {t.text}\n" for t in found if t.slot == n)
+            for n in _SLOTS
+        )
+        return ("from megatron.core import parallel_state\n\n\n" + "".join(parts)).encode()
+
+    def allowlist(self, events: Events) -> bytes | None:
+        """The allowlist of exactly the reads, or None where a branch has none."""
+        if not self.alive(events, "list"):
+            return None
+        found = self.alive(events, "read").values()
+        reads = Counter(Read(READS, token.text, "get_group", "accessor") for token in found)
+        return allowlist.render(reads).encode()
+
+
+_SLOTS = range(SLOTS)
+
+
+def _in(tokens: Iterable[Token], slot: int) -> list[str]:
+    return [f"{token.text}\n" for token in tokens if token.slot == slot]
+
+
+def file_of(text: bytes) -> str | None:
+    """The text file that a text is, by the name it was made under, wherever it stands."""
+    found = _HEADER.search(text.decode())
+    return found and found[1]
+
+
+def faults(tokens: Tokens, events: Events, tree: Tree) -> list[str]:
+    """In what a tree is not what the events make it."""
+    wrong = [f"{path}: a conflict marker" for path, text in tree.items() if _MARKERS.search(text)]
+    if wrong:
+        return wrong
+    texts = [(path, text) for path, text in tree.items() if path.endswith(".txt")]
+    texts = [(path, text) for path, text in texts if path != ALLOWLIST]
+    lines = [
+        line for _, text in texts for line in text.decode().splitlines() if line.startswith("l")
+    ]
+    wrong += _differing("lines", lines, tokens, events, "line")
+    names = [a.name for n in ast.walk(ast.parse(tree[NAMES])) for a in getattr(n, "names", ())]
+    names = [name for name in names if name[1:].isdecimal()]
+    wrong += _differing("imported names", names, tokens, events, "name")
+    reads = [n.name for n in ast.walk(ast.parse(tree[READS])) if isinstance(n, ast.FunctionDef)]
+    wrong += _differing("reads", reads, tokens, events, "read")
+    for path, text in texts:
+        file = file_of(text)
+        allowed = tokens.paths(events, file) if file else set()
+        if allowed and path not in allowed:
+            wrong.append(f"{path}: stands there and not at {' or '.join(sorted(allowed))}")
+    listed = tree.get(ALLOWLIST)
+    if listed != tokens.allowlist(events):
+        wrong.append(f"{ALLOWLIST}: {listed!r} and not {tokens.allowlist(events)!r}")
+    return wrong
+
+
+def _differing(what: str, found: list[str], tokens: Tokens, events: Events, kind: str) -> list[str]:
+    expected = sorted(token.text for token in tokens.alive(events, kind).values())
+    lost = [text for text in expected if text not in found]
+    more = [text for text in sorted(set(found)) if text not in expected or found.count(text) > 1]
+    told = [f"{what} lost: {', '.join(lost)}"] if lost else []
+    return told + ([f"{what} too many: {', '.join(more)}"] if more else [])
+
+
+def change(tokens: Tokens, events: Events, edit: "Edit") -> Events:
+    """What a person's edit adds to the events of a branch: nothing, where it finds nothing."""
+    kind = {NAMES: "name", READS: "read"}.get(edit.file, "line")
+    file = tokens.known_as(events, edit.file) if kind == "line" else edit.file
+    there = {n: t for n, t in tokens.alive(events, kind).items() if t.file == file}
+    if not there and (edit.action in {"delete", "rename"} or file.startswith("own")):
+        return frozenset()
+    slot = [n for n, token in there.items() if token.slot == edit.slot]
+    paths = [n for n, t in tokens.alive(events, "path").items() if t.file == file]
+    match edit.action:
+        case "add" | "replace":
+            made = [tokens.make(kind, file, edit.slot)]
+            if kind == "line" and not there:
+                made.append(tokens.make("path", file))
+            gone = slot[-1:] if edit.action == "replace" else []
+            return frozenset([*made, *(-n for n in gone)])
+        case "remove":
+            # A file without any line is deleted, not left with its headings.
+            gone = slot[-1:] if kind != "line" or len(there) > 1 else []
+            return frozenset(-n for n in gone)
+        case "delete":
+            return frozenset([tokens.make("end", file), *(-n for n in [*there, *paths])])
+        case "rename":
+            return frozenset([tokens.make("path", file, 1), *(-n for n in paths)])
+    raise AssertionError(edit.action)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a person does to one place of one file.
+
+    Attributes:
+        action: ``add``, ``replace`` or ``remove`` a token; ``delete`` or ``rename`` a text file.
+        file: The file, by the name it was made under.
+        slot: The place.
+    """
+
+    action: str
+    file: str
+    slot: int
+
+
+def written(
+    tokens: Tokens, before: Events, after: Events, places: Callable[[str], list[str]]
+) -> dict[str, bytes | None]:
+    """The files that a commit writes: their bytes, or None for one that goes.
+
+    Args:
+        tokens: All tokens.
+        before: The branch's events before.
+        after: And after.
+        places: Where a text file stands on the branch.
+    """
+    files: dict[str, bytes | None] = {}
+    for file in sorted(
+        {t.file for kind in ("line", "path") for t in _touched(tokens, before, after, kind)}
+    ):
+        stood, paths = set(places(file)), tokens.paths(after, file)
+        files |= dict.fromkeys(stood, None)
+        if file in tokens.files(after):
+            stands = stood & paths or paths or stood
+            files[max(stands, default=f"{file}.txt")] = tokens.text(after, file)
+    files[NAMES] = tokens.names(after)
+    files[READS] = tokens.reads(after)
+    listed = tokens.allowlist(after)
+    if listed is not None:
+        files[ALLOWLIST] = listed
+    return files
+
+
+def _touched(tokens: Tokens, before: Events, after: Events, kind: str) -> list[Token]:
+    changed = frozenset(abs(event) for event in after ^ before)
+    return list(tokens.alive(changed, kind).values())
