@@ -82,6 +82,20 @@ class Landings:
                 return step
         return None
 
+    def comes_apart(self, repository: Repository, tip: Sha, source: Sha) -> bool:
+        """Whether ``source`` has a landing as main has it and ``tip`` has the PR's own commits.
+
+        To git the merge of the two would bring the PR a second time, and so undo what ``tip`` made
+        of it; ``tip`` has to absorb the landing first. Where ``source`` has the PR's commits as
+        well, it has absorbed the landing, and the merge brings that along.
+        """
+        return any(
+            repository.is_ancestor(landing.commit, source)
+            and not repository.is_ancestor(landing.head, source)
+            and next_step(repository, landing, tip) is not None
+            for landing in self.found
+        )
+
 
 def next_step(repository: Repository, landing: Landing, tip: Sha) -> Step | None:
     """What a branch needs next to absorb one landing; None if nothing.

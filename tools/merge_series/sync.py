@@ -201,19 +201,25 @@ class Syncer:
     def _steps(
         self, pull_request: PullRequest, tips: Heads, main: Sha
     ) -> Iterator[Planned | Landing]:
-        """The merges a branch needs, one at a time: dependencies, then what landed, then main.
+        """The merges a branch needs, one at a time: dependencies, what landed, then main.
 
         Who takes one puts its commit into ``tips`` before taking the next.
         """
         branch = pull_request.branch
         for source in sources(self._carrier, pull_request):
+            if self._landings.comes_apart(self._repository, tips[branch], tips[source.branch]):
+                yield from self._absorbing(pull_request, tips)
             if not self._repository.is_ancestor(tips[source.branch], tips[branch]):
                 yield Planned(pull_request, source, tips[branch], tips[source.branch])
+        yield from self._absorbing(pull_request, tips)
+        if not self._repository.is_ancestor(main, tips[branch]):
+            yield Planned(pull_request, None, tips[branch], main)
+
+    def _absorbing(self, pull_request: PullRequest, tips: Heads) -> Iterator[Planned | Landing]:
+        branch = pull_request.branch
         while (step := self._landings.next_step(self._repository, tips[branch])) is not None:
             planned = Planned(pull_request, step.source, tips[branch], step.commit)
             yield planned if step.records is None else step.records
-        if not self._repository.is_ancestor(main, tips[branch]):
-            yield Planned(pull_request, None, tips[branch], main)
 
     def _end(  # noqa: PLR0913, PLR0917 - what a sync began with and what came of it
         self,
