@@ -1,4 +1,4 @@
-"""The project's tasks: ``nox -s sync``, ``tests``, ``gpu_tests``, ``lint``, ``bench``, ``man``."""
+"""The tasks: ``sync``, ``tests``, ``site_tests``, ``gpu_tests``, ``lint``, ``bench``, ``man``."""
 
 import os
 
@@ -45,6 +45,13 @@ def tests(session: nox.Session) -> None:
     if not session.posargs:
         cores = len(os.sched_getaffinity(0))
         prove(session, *(platform for platform, ranks in CPU_PLATFORMS.items() if ranks <= cores))
+
+
+@nox.session(python=PYTHON)
+def site_tests(session: nox.Session) -> None:
+    """Test the reviewers' site in a Chromium that is installed (Debian: chromium-driver)."""
+    session.install("--quiet", "--editable", ".[test,browser]")
+    session.run("pytest", "tests/tools/merge_series/site/browser_checks.py", *session.posargs)
 
 
 @nox.session(python=PYTHON)
@@ -112,8 +119,9 @@ def man(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON)
 def bench(session: nox.Session) -> None:
-    """Measure the allowlist, beside ``git grep``, and the names of parameters, on both trees."""
+    """Measure syncs and the allowlist, beside git, and the names of parameters, on both trees."""
     session.install("--quiet", "--editable", ".[test,change]")
+    session.run("python", "tests/bench/stacks.py")
     session.run("python", "tests/bench/allowlist.py")
     make_trees(session)
     session.run("python", "tests/bench/naming.py")

@@ -14,23 +14,29 @@ setup(
     description="A long-lived Megatron-LM branch stack and the tools that keep it current",
     package_dir={"": "tools"},
     packages=find_packages("tools"),
-    package_data={"carry": ["*.json"]},
+    package_data={"carry": ["*.json"], "merge_series.site": ["templates/*"]},
     data_files=[("share/man/man1", ["tools/man/carry.1", "tools/man/merge_series.1"])],
     python_requires=">=3.12",
     install_requires=[
         "click",
         "filelock",
         "gitpython",
+        "grandalf",
+        "jinja2",
         "jsonschema",
         "markdown-it-py",
         "packaging",
         "pip",
+        "pygments",
         "pyyaml",
         "rich",
+        "unidiff",
     ],
     extras_require={
         # What the tests of the tools need.
-        "test": ["hypothesis", "pytest", "pytest-timeout", "pytest-xdist", "uv"],
+        "test": ["hypothesis", "html5lib", "pytest", "pytest-timeout", "pytest-xdist", "uv"],
+        # What the tests of the site need besides: they drive a Chromium that is installed.
+        "browser": ["axe-selenium-python", "selenium"],
         # What the tests of the change need besides: megatron-core's own imports on a CPU.
         # torch is pinned to the version the GPU results were taken with.
         "change": ["torch==2.11.0", "numpy", "einops"],
@@ -42,6 +48,7 @@ setup(
             "nox",
             "pytest",
             "ruff",
+            "types-Pygments",
             "types-PyYAML",
             "types-jsonschema",
         ],

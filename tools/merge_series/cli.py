@@ -17,13 +17,14 @@ from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import resolve_main
 from merge_series.push import plan_push, push
+from merge_series.reachable import count_commits
 from merge_series.recorded import Recorded
 from merge_series.review import commands as review
+from merge_series.site.command import site_command
 from merge_series.sync import (
     Synced,
     Syncer,
     abort_sync,
-    count_commits,
     dry_run,
     refuse_stopped,
 )
@@ -350,6 +351,7 @@ merge_series.add_command(stack_command)
 merge_series.add_command(fold_command)
 for _command in review.COMMANDS:
     merge_series.add_command(_command)
+merge_series.add_command(site_command)
 
 
 def main() -> NoReturn:

@@ -84,6 +84,11 @@ SHOW = epilog(
     "merge_series --color=always show 8045 --since 1f2e3d4 | less -R",
 )
 
+SITE = epilog(
+    "merge_series site --output build/site",
+    "merge_series --repo . --main upstream/main site --output ../stack",
+)
+
 LINKS = epilog(
     "merge_series links links.txt",
     "echo https://github.com/O/R/blob/1f2e3d4/setup.py#L10-L14 | merge_series links -",

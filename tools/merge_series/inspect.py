@@ -36,9 +36,14 @@ class BranchStatus:
     lacks: tuple[PullRequest, ...]
 
     @property
+    def is_synced(self) -> bool:
+        """Whether a sync moves the branch: not that of a PR that landed or was superseded."""
+        return self.pull_request.state in {"open", "draft"}
+
+    @property
     def summary(self) -> str:
         """What a sync would find: ``up to date``, or what is missing."""
-        if self.pull_request.state not in {"open", "draft"}:
+        if not self.is_synced:
             return self.pull_request.state
         if self.head is None:
             return "no branch"

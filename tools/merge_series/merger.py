@@ -1,5 +1,7 @@
 """One merge: git's own, then the resolvers, then the generated files, then the commit."""
 
+import os
+import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +15,7 @@ from merge_series.recorded import Recorded
 from merge_series.records import AllowlistChange, MergeRecord, SettledFile
 from merge_series.resolve import Settled, Side, Sources, Unsettled, entries, settle
 from stack.errors import Refusal
-from stack.merging import OURS, THEIRS, Conflict, Merge, merge_trees
+from stack.merging import OURS, THEIRS, Conflict, Merge, TreeMerger
 from stack.model import PullRequest
 from stack.repository import Entry, Repository, Sha, decode
 
@@ -79,10 +81,22 @@ class Merger:
         self, repository: Repository, carrier: Carrier, scanner: ReadScanner, main: Sha
     ) -> None:
         self._repository = repository
+        self._trees = TreeMerger(repository)
         self._carrier = carrier
         self._generated = GeneratedFiles(repository, carrier, scanner)
         self._main = main
         self._recorded = Recorded(repository)
+        # Git's own merges, which take the time, may be made at once; the rest is one at a time.
+        self._lock = threading.Lock()
+
+    @property
+    def threads(self) -> int:
+        """How many merges may be under way at once.
+
+        Where files are made again it is one: a scan takes all cores for itself, and the user's
+        commands expect to run alone.
+        """
+        return 1 if self._generated.how else os.cpu_count() or 1
 
     def merge(self, planned: Planned) -> MergeRecord | Stopped:
         """Make a merge, or say what in it needs a person.
@@ -91,7 +105,12 @@ class Merger:
             Refusal: The merged tree reads the global process groups where neither side may, or a
                 generated file could not be made again.
         """
-        merged = merge_trees(self._repository, planned.ours, planned.theirs)
+        merged = self._trees.merge(planned.ours, planned.theirs)
+        with self._lock:
+            return self._finish(planned, merged)
+
+    def _finish(self, planned: Planned, merged: Merge) -> MergeRecord | Stopped:
+        """Settle what git left in conflict and commit the merge."""
         ends = self._settle(planned, merged.conflicts)
         settled = tuple(end for end in ends if isinstance(end, Settled))
         unsettled = tuple(end for end in ends if isinstance(end, Unsettled))
@@ -124,7 +143,7 @@ class Merger:
             settled: The files that were in conflict.
             by_person: Those of them that were left to the person.
         """
-        merged = merge_trees(self._repository, planned.ours, planned.theirs)
+        merged = self._trees.merge(planned.ours, planned.theirs)
         more = self._beyond(merged, tree, settled)
         record = self._commit(planned, merged, tree, [*settled, *more])
         if not more:
@@ -147,7 +166,7 @@ class Merger:
             by_person: Those of them that were left to the person.
         """
         before = self._repository.tree_of(commit)
-        merged = merge_trees(self._repository, planned.ours, planned.theirs)
+        merged = self._trees.merge(planned.ours, planned.theirs)
         more = self._beyond(merged, before, settled)
         tree, change, stale = self._make_again(planned, before)
         head = commit

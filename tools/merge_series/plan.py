@@ -9,13 +9,16 @@ from stack.repository import Repository, Sha
 
 def synced_pull_requests(carrier: Carrier) -> tuple[PullRequest, ...]:
     """The PRs whose branches a sync moves: all but those that landed or were superseded."""
-    return tuple(pr for pr in carrier.series if pr.state in {"open", "draft"})
+    return tuple(pr for pr in carrier.series if _is_synced(pr))
 
 
 def sources(carrier: Carrier, pull_request: PullRequest) -> tuple[PullRequest, ...]:
     """The PRs that a sync merges into a PR's branch before main, in declared order."""
-    synced = synced_pull_requests(carrier)
-    return tuple(pr for pr in carrier.series.dependencies(pull_request) if pr in synced)
+    return tuple(pr for pr in carrier.series.dependencies(pull_request) if _is_synced(pr))
+
+
+def _is_synced(pull_request: PullRequest) -> bool:
+    return pull_request.state in {"open", "draft"}
 
 
 def resolve_main(repository: Repository, carrier: Carrier, name: str) -> Sha:
@@ -104,6 +107,7 @@ def ready(
     """
     pull_requests = synced_pull_requests(carrier)
     old = branch_heads(repository, pull_requests)
+    repository.read_ancestry(main, old.values())
     moving = moving_branches(repository, carrier, main, old)
     refuse_busy(repository, moving, may_be_checked_out=update_worktrees)
     return old

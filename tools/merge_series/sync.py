@@ -8,6 +8,7 @@ Invariants, kept here:
 
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from carry.generated import ReadScanner
 from merge_series import messages, person
 from merge_series.changes import refuse_changes
 from merge_series.declared import Rewrite, marked_landed
+from merge_series.in_order import in_order
 from merge_series.landed import Landing, Landings, find_landings, record_landing
 from merge_series.merger import Merger, Planned, Stopped
 from merge_series.messages import BY_PERSON
@@ -29,6 +31,7 @@ from merge_series.plan import (
     sources,
     synced_pull_requests,
 )
+from merge_series.reachable import count_commits
 from merge_series.records import MergeRecord, SettledFile
 from stack.errors import ExitCode, Refusal
 from stack.model import PullRequest
@@ -130,6 +133,8 @@ class Syncer:
             )
         record = self._adopt(waiting, result)
         self._told(f"{record.branch}: merged {record.source} as a person settled it")
+        tips = _new_heads(waiting.heads, (*waiting.merged, record))
+        self._repository.read_ancestry(waiting.main, tips.values())
         merged, stopped = self._merge_all(waiting.main, waiting.heads, (*waiting.merged, record))
         return self._end(
             waiting.main_name, waiting.landed, waiting.main, waiting.heads, merged, stopped
@@ -163,25 +168,46 @@ class Syncer:
     def _merge_all(self, main: Sha, old: Heads, made: Merged) -> tuple[Merged, Stopped | None]:
         """Make the merges that are missing after ``made``: dependencies first, then main."""
         merger = self._merger(main)
-        merged = list(made)
         tips = _new_heads(old, made)
-        for pull_request in synced_pull_requests(self._carrier):
-            branch = pull_request.branch
-            for step in self._steps(pull_request, tips, main):
-                if isinstance(step, Landing):
-                    result: MergeRecord | Stopped = record_landing(
-                        self._repository, pull_request, step, tips[branch]
-                    )
-                else:
-                    result = merger.merge(step)
-                if isinstance(result, Stopped):
-                    self._told(f"{branch}: merging {result.planned.source_name} needs a person")
-                    return tuple(merged), result
-                self._told(f"{branch}: merged {result.source}{_conflicts(result)}")
-                tips[branch] = result.commit
-                merged.append(result)
+        merged = list(made)
+        pull_requests = synced_pull_requests(self._carrier)
+        below = {pr.number: sources(self._carrier, pr) for pr in pull_requests}
+
+        def merge(pull_request: PullRequest) -> list[MergeRecord | Stopped]:
+            return self._merge_branch(merger, pull_request, tips, main)
+
+        # Where a merge stops or is refused, those after it that were made already are forgotten.
+        with closing(in_order(pull_requests, below, merge, merger.threads)) as branches:
+            for pull_request, results in branches:
+                for result in results:
+                    branch = pull_request.branch
+                    if isinstance(result, Stopped):
+                        source = result.planned.source_name
+                        self._told(f"{branch}: merging {source} needs a person")
+                        return tuple(merged), result
+                    self._told(f"{branch}: merged {result.source}{_conflicts(result)}")
+                    merged.append(result)
         self._tell_emptied({record.branch for record in merged}, tips, main)
         return tuple(merged), None
+
+    def _merge_branch(
+        self, merger: Merger, pull_request: PullRequest, tips: Heads, main: Sha
+    ) -> list[MergeRecord | Stopped]:
+        """Make the merges of one branch, up to one that needs a person; the tips it is on stand."""
+        results: list[MergeRecord | Stopped] = []
+        for step in self._steps(pull_request, tips, main):
+            if isinstance(step, Landing):
+                tip = tips[pull_request.branch]
+                result: MergeRecord | Stopped = record_landing(
+                    self._repository, pull_request, step, tip
+                )
+            else:
+                result = merger.merge(step)
+            results.append(result)
+            if isinstance(result, Stopped):
+                break
+            tips[pull_request.branch] = result.commit
+        return results
 
     def _tell_emptied(self, moved: Collection[str], tips: Heads, main: Sha) -> None:
         """Say which branches hold nothing any more that what they are on does not hold."""
@@ -356,25 +382,6 @@ def abort_sync(operations: Operations) -> Pending:
     waiting = _waiting(operations)
     operations.forget_stopped()
     return waiting.pending
-
-
-def count_commits(repository: Repository, main: Sha, old: Heads, new: Heads) -> tuple[int, int]:
-    """Commits that branches had beyond main, and how many of them the same branches lost.
-
-    Args:
-        repository: The fork.
-        main: A commit of main.
-        old: Heads before.
-        new: Heads now, of at least the same branches.
-    """
-    before = repository.commits(*old.values(), f"^{main}") if old else ()
-    lost = {
-        commit
-        for branch, head in old.items()
-        if new[branch] != head
-        for commit in repository.commits(head, f"^{new[branch]}")
-    }
-    return len(before), len(lost)
 
 
 def _new_heads(old: Heads, merged: Merged) -> Heads:

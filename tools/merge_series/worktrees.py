@@ -13,15 +13,8 @@ from pathlib import Path
 
 from stack.errors import Refusal
 from stack.refs import branch_ref, checkouts
-from stack.repository import (
-    TEMPORARY_INDEX,
-    Answer,
-    Entry,
-    Repository,
-    Sha,
-    decode,
-    encode,
-)
+from stack.repository import Answer, Entry, Repository, Sha, decode, encode
+from stack.settings import TEMPORARY_INDEX
 
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",

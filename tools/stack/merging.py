@@ -2,9 +2,9 @@
 
 import os
 import re
+import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,45 +77,64 @@ def pinned(*arguments: str) -> tuple[str, ...]:
     return (*_PINNED, *arguments)
 
 
-def merge_trees(repository: Repository, ours: Sha, theirs: Sha) -> Merge:
-    """Merge two commits into a tree.
+class TreeMerger:
+    """Merges commits of one repository into trees; several threads may do so at once.
 
-    Raises:
-        Refusal: The histories are unrelated, or an object is missing.
+    Args:
+        repository: The repository.
     """
-    command = pinned("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
-    with _without_attributes(repository) as place:
-        answer = repository.run(
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        # As long as this object lives: to make it for every merge takes as long as a small merge.
+        self._place = tempfile.mkdtemp()
+        weakref.finalize(self, shutil.rmtree, self._place, ignore_errors=True)
+        _fill_without_attributes(Path(self._place), repository.common_directory.absolute())
+
+    def merge(self, ours: Sha, theirs: Sha) -> Merge:
+        """Merge two commits into a tree.
+
+        Raises:
+            Refusal: The histories are unrelated, or an object is missing.
+        """
+        command = pinned("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
+        place = self._place
+        answer = self._repository.run(
             "-C", place, *command,
             environment={"GIT_ATTR_NOSYSTEM": "1", "GIT_DIR": place, "GIT_WORK_TREE": place},
             accept=(_CLEAN, _CONFLICTED, 128),
         )  # fmt: skip
-    if "unrelated histories" in answer.stderr:
-        raise Refusal(
-            f"{ours[:12]} and {theirs[:12]} share no commit; nothing can be merged; check that "
-            "--main and SERIES.md name branches of one history"
-        )
-    merge = parse_merge(answer.stdout)
-    # Status 1 also stands for a bad revision: only a tree id first makes it a conflict.
-    if merge is None or answer.status != (_CONFLICTED if merge.conflicts else _CLEAN):
-        raise GitFailure(("merge-tree", ours, theirs), answer)
-    return merge
+        if "unrelated histories" in answer.stderr:
+            raise Refusal(
+                f"{ours[:12]} and {theirs[:12]} share no commit; nothing can be merged; check that "
+                "--main and SERIES.md name branches of one history"
+            )
+        merge = parse_merge(answer.stdout)
+        # Status 1 also stands for a bad revision: only a tree id first makes it a conflict.
+        if merge is None or answer.status != (_CONFLICTED if merge.conflicts else _CLEAN):
+            raise GitFailure(("merge-tree", ours, theirs), answer)
+        return merge
 
 
-@contextmanager
-def _without_attributes(repository: Repository) -> Iterator[str]:
-    """A git directory like the repository's where no attributes are found.
+def merge_trees(repository: Repository, ours: Sha, theirs: Sha) -> Merge:
+    """Merge two commits into a tree.
+
+    Raises:
+        Refusal: As for ``TreeMerger.merge``.
+    """
+    return TreeMerger(repository).merge(ours, theirs)
+
+
+def _fill_without_attributes(folder: Path, common: Path) -> None:
+    """Make a folder a git directory like the given one where no attributes are found.
 
     They name merge drivers such as union, which joins both sides without a conflict; neither what
     is checked out nor the repository's own ``info/attributes`` may have a say.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("config", "config.worktree", "objects", "packed-refs", "refs", "reftable"):
-            target = repository.common_directory.absolute() / name
-            if target.exists():
-                (Path(folder) / name).symlink_to(target)
-        (Path(folder) / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
-        yield folder
+    for name in ("config", "config.worktree", "objects", "packed-refs", "refs", "reftable"):
+        if (common / name).exists():
+            (folder / name).symlink_to(common / name)
+    (folder / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
 
 
 def parse_merge(output: bytes) -> Merge | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 State = Literal["open", "draft", "landed", "superseded"]
@@ -66,7 +67,7 @@ class PullRequest:
         return f"#{self.number}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Series:
     """The whole stack.
 
@@ -87,14 +88,18 @@ class Series:
 
     def closure(self, *pull_requests: PullRequest) -> tuple[PullRequest, ...]:
         """The given PRs with all they depend on, directly or not, in topological order."""
-        wanted: set[int] = set()
-        pending = list(pull_requests)
-        while pending:
-            pull_request = pending.pop()
-            if pull_request.number not in wanted:
-                wanted.add(pull_request.number)
-                pending.extend(self.dependencies(pull_request))
-        return tuple(pull_request for pull_request in self if pull_request.number in wanted)
+        wanted = {pull_request.number for pull_request in pull_requests}
+        for pull_request in pull_requests:
+            wanted.update(*(self._held[number] for number in pull_request.depends_on))
+        return tuple(pr for number, pr in self.pull_requests.items() if number in wanted)
+
+    @cached_property
+    def _held(self) -> dict[int, frozenset[int]]:
+        """Each PR with all it depends on, directly or not."""
+        held: dict[int, frozenset[int]] = {}
+        for number, pull_request in self.pull_requests.items():
+            held[number] = frozenset([number]).union(*(held[n] for n in pull_request.depends_on))
+        return held
 
     @property
     def generated(self) -> tuple[str, ...]:

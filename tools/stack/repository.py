@@ -8,55 +8,26 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import NewType, Self
 
 import git
 
+from stack.ancestry import Ancestry
+from stack.committing import commit_object, signed_off
 from stack.errors import ExitCode, Refusal
+from stack.object_writer import ObjectWriter
+from stack.settings import PINNED, TEMPORARY_INDEX, TRUE_HISTORY
 
 Sha = NewType("Sha", str)
 
 OLDEST_GIT = (2, 39)  # 2.38 has merge-tree --write-tree, but crashes on read-only repositories
 
 _SHA1_LENGTH = 40
-
-_TRAILER = re.compile(r"[A-Za-z][A-Za-z-]*: \S")
-
-# Settings of the user's that would change what a command writes or answers.
-_PINNED = (
-    "-c",
-    "core.quotePath=false",
-    "-c",
-    "i18n.commitEncoding=UTF-8",
-    "-c",
-    "advice.graftFileDeprecated=false",
-    "-c",
-    "i18n.logOutputEncoding=UTF-8",
-    "-c",
-    "log.showSignature=false",
-    "-c",
-    "trailer.separators=:",
-)
-
-# For a command with an index of its own. A split index would leave a part of it in the repository,
-# and a hook or a file-system monitor would be started there.
-TEMPORARY_INDEX = (
-    "-c",
-    "core.splitIndex=false",
-    "-c",
-    "core.untrackedCache=false",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    f"core.hooksPath={os.devnull}",
-)
-
-# Replaced and grafted commits are this repository's own view: what is pushed is the true history.
-# git warns of a graft file that it can open, even of an empty one.
-_TRUE_HISTORY = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": f"{os.devnull}/none"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +94,15 @@ class Repository:
         repo.git = git.Git(Path(repo.working_dir))
         self._repo = repo
         self.is_kept = objects is None
-        self._environment = dict(_TRUE_HISTORY)
+        self._environment = dict(TRUE_HISTORY)
         if objects is not None:
             self._environment |= {
                 "GIT_OBJECT_DIRECTORY": str(objects),
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self.git_path("objects")),
             }
         repo.git.update_environment(**self._environment)
+        self._writer = ObjectWriter(repo.git, PINNED, self._environment)
+        self._ancestry: Ancestry | None = None
 
     @classmethod
     def open(cls, path: Path, objects: Path | None = None) -> Self:
@@ -168,7 +141,8 @@ class Repository:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the repository: end git's object reader."""
+        """Close the repository: end git's object reader and writer."""
+        self._writer.close()
         self._repo.close()
 
     @property
@@ -210,11 +184,14 @@ class Repository:
         Raises:
             GitFailure: It ended with another status.
         """
-        with tempfile.TemporaryFile() as stream:
-            stream.write(stdin)
-            stream.seek(0)
+        with ExitStack() as stack:
+            stream = None
+            if stdin:
+                stream = stack.enter_context(tempfile.TemporaryFile())
+                stream.write(stdin)
+                stream.seek(0)
             status, stdout, stderr = self._repo.git.execute(
-                ["git", *_PINNED, *arguments],
+                ["git", *PINNED, *arguments],
                 istream=stream,
                 env={**self._environment, **(environment or {})},
                 with_extended_output=True,
@@ -241,8 +218,20 @@ class Repository:
 
     def is_ancestor(self, ancestor: Sha, descendant: Sha) -> bool:
         """Whether ``descendant`` contains ``ancestor``."""
+        known = self._ancestry
+        if known is not None and known.knows(ancestor) and known.knows(descendant):
+            return known.contains(descendant, ancestor)
         answer = self.run("merge-base", "--is-ancestor", ancestor, descendant, accept=(0, 1))
         return answer.status == 0
+
+    def read_ancestry(self, main: Sha, heads: Iterable[Sha]) -> None:
+        """Read once what ``heads`` hold beyond ``main``, so that ``is_ancestor`` need not ask git.
+
+        Whatever is committed on top of it is known as well.
+        """
+        options = ("--topo-order", "--parents", "--stdin")
+        text = "\n".join([*heads, f"^{main}", ""])
+        self._ancestry = Ancestry(main, self.run("rev-list", *options, stdin=text.encode()).text)
 
     def merge_bases(self, one: Sha, other: Sha) -> tuple[Sha, ...]:
         """All best common ancestors; empty where the histories are unrelated."""
@@ -366,22 +355,49 @@ class Repository:
     ) -> Sha:
         """Store a commit by the user, signed off, and signed where ``commit.gpgsign`` asks for it.
 
-        ``git commit-tree`` runs no hook and does not read ``commit.gpgsign`` by itself.
+        ``git commit-tree`` runs no hook and does not read ``commit.gpgsign`` by itself. A commit
+        that is not signed is what it would make, stored by the one process that stores them all.
+
+        Args:
+            tree: Its tree, which is there already, as are the parents.
+            parents: Its parents.
+            message: Its message; the sign-off is added.
+            environment: Variables that may name another author or date.
 
         Raises:
             GitFailure: git knows no identity, or could not sign.
         """
-        ident = self.run("var", "GIT_COMMITTER_IDENT", environment=environment).text
-        signer = ident[: ident.rindex(">") + 1]
+        author, committer, signs = self._identity if environment is None else self._ask(environment)
+        text = signed_off(message, committer)
+        made = None
+        if environment is None and not signs:
+            content = commit_object(tree, parents, author, committer, text)
+            made = None if content is None else self._writer.write(content)
+        if made is None:
+            signature = ("-S",) if signs else ()
+            parent_arguments = (part for parent in parents for part in ("-p", parent))
+            answer = self.run(
+                "commit-tree", *signature, *parent_arguments, "-F", "-", tree,
+                stdin=encode(text), environment=environment,
+            )  # fmt: skip
+            made = answer.text
+        commit = Sha(made)
+        if self._ancestry is not None and all(map(self._ancestry.knows, parents)):
+            self._ancestry.add(commit, parents)
+        return commit
+
+    @cached_property
+    def _identity(self) -> tuple[str, str, bool]:
+        """Author and committer at this moment, which all commits of one run carry, and signing."""
+        return self._ask(None)
+
+    def _ask(self, environment: Mapping[str, str] | None) -> tuple[str, str, bool]:
+        author, committer = (
+            self.run("var", f"GIT_{who}_IDENT", environment=environment).text
+            for who in ("AUTHOR", "COMMITTER")
+        )
         sign = self.run("config", "--type=bool", "--get", "commit.gpgsign", accept=(0, 1)).text
-        signature = ("-S",) if sign == "true" else ()
-        parent_arguments = (part for parent in parents for part in ("-p", parent))
-        text = f"{message.rstrip()}{_before_trailer(message)}Signed-off-by: {signer}\n"
-        answer = self.run(
-            "commit-tree", *signature, *parent_arguments, "-F", "-", tree,
-            stdin=encode(text), environment=environment,
-        )  # fmt: skip
-        return Sha(answer.text)
+        return author, committer, sign == "true"
 
 
 def check_git_version() -> None:
@@ -396,13 +412,6 @@ def check_git_version() -> None:
         raise Refusal(
             f"git: version {version} is too old; install git 2.39 or newer", ExitCode.FAILED
         )
-
-
-def _before_trailer(message: str) -> str:
-    # Trailers are one block: a further one joins those that end the message already.
-    paragraphs = message.rstrip().split("\n\n")
-    joins = len(paragraphs) > 1 and all(map(_TRAILER.match, paragraphs[-1].splitlines()))
-    return "\n" if joins else "\n\n"
 
 
 def _quoted(path: Path) -> str:

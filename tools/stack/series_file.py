@@ -39,6 +39,9 @@ from stack.series_source import Source, code_spans, is_heading, line_of, span, w
 _COLUMNS = ["PR", "Branch", "Depends on", "Title", "State"]
 _TEXTS = ("Why", "What", "Tests", "Compatibility")
 _LONGEST_SHOWN = 40
+
+# Git takes every such name; of any other it is asked, a process each.
+_PLAIN_BRANCH = re.compile(r"(?!HEAD$)\w+(?:[-/]\w+)*", re.ASCII)
 _STATES: dict[str, State] = {state: state for state in get_args(State)}
 
 
@@ -170,6 +173,8 @@ def _branch(source: Source, line: int, cell: SyntaxTreeNode) -> str:
         raise source.refusal(
             line, f"'{written(cell)}' is no branch; write one name in backticks, like `pg-ratchet`"
         )
+    if _PLAIN_BRANCH.fullmatch(names[0]):
+        return names[0]
     command = ["git", "check-ref-format", "--branch", names[0]]
     _, answer, _ = git.Git().execute(command, with_extended_output=True, with_exceptions=False)
     # git answers nothing, or with the branch that a name such as @{-1} stands for.

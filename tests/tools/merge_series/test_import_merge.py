@@ -581,7 +581,7 @@ def merged_or_none(base, ours, theirs):
         return None
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(texts=stages())
 def test_what_always_holds(texts):
     base, ours, theirs = texts

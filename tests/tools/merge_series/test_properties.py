@@ -86,9 +86,7 @@ class Desk:
 
 
 @pytest.mark.timeout(300)
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stack=stacks())
 def test_nothing_is_ever_lost(tmp_path_factory, stack):
     depends, rounds = stack

@@ -452,9 +452,7 @@ _bodies = st.lists(
 
 
 @given(before=_bodies, now=_bodies)
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_refresh_never_allows_a_new_read(before: list[str], now: list[str], tree: Tree) -> None:
     def source(calls: list[str]) -> str:
         body = "".join(f"    parallel_state.{call}\n" for call in calls)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stack.errors import Refusal
-from stack.repository import Entry, Repository, Sha, decode
+from stack.repository import Entry, Repository, Sha, decode, encode
 
 FORMATS = {"sha1": 40, "sha256": 64}
 
@@ -180,6 +180,36 @@ def test_a_commit_is_by_the_user_and_signed_off(repository, monkeypatch, message
         f"\n{text}\n"
     )
     assert repository.message(made) == text
+
+
+@pytest.mark.parametrize("message", ["Subject", "Müller\n\n→", "Not UTF-8: \udcff", "\\x00"])
+def test_a_commit_is_the_one_that_git_makes(repository, message):
+    tree = repository.change_tree(None, {})
+    first = repository.commit_tree(tree, [], message)
+    made = repository.commit_tree(tree, [first], message)
+    text = f"{message}\n\nSigned-off-by: Ada Test <ada@example.org>\n"
+    answer = repository.run("commit-tree", "-p", first, "-F", "-", tree, stdin=encode(text))
+    assert made == answer.text
+
+
+def test_a_commit_that_git_does_not_take(repository):
+    tree = repository.change_tree(None, {})
+    assert refusal(repository.commit_tree, tree, [], "A NUL: \0") == (
+        "git commit-tree failed with status 1: error: a NUL byte in commit log message not allowed."
+    )
+
+
+def test_commits_of_a_dry_run_whose_folder_has_gone(repository, tmp_path):
+    elsewhere = tmp_path / "dry"
+    elsewhere.mkdir()
+    with Repository.open(repository.directory, elsewhere) as dry:
+        tree = dry.change_tree(None, {})
+        dry.commit_tree(tree, [], "First")
+        shutil.rmtree(elsewhere)
+        elsewhere.write_text("no folder")
+        for _ in range(2):
+            line = refusal(dry.commit_tree, tree, [], "Second")
+            assert line.startswith("git commit-tree failed with status 128: ")
 
 
 def test_the_environment_may_name_the_author(repository):

@@ -5,11 +5,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
 
 from carry.edits.fragments import FragmentError, check_operation
 from carry.edits.model import (
@@ -28,6 +26,10 @@ from carry.edits.model import (
 )
 from carry.edits.schema_errors import explain
 from stack.errors import Refusal
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
 
 SUFFIX = ".edits.yml"
 FOLDERS = ("megatron", "tests", "tools")
@@ -164,14 +166,14 @@ def _line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
     return lines.get(path, 1)
 
 
-def _rank(lines: Mapping[KeyPath, int], error: ValidationError) -> tuple[int, bool]:
+def _rank(lines: Mapping[KeyPath, int], error: "ValidationError") -> tuple[int, bool]:
     """The first mistake of the file comes first; a misspelt key explains others beside it."""
     line = _line_of(lines, tuple(error.absolute_path))
     return line, error.validator != "additionalProperties"
 
 
 def _schema_message(
-    source: PurePosixPath, lines: Mapping[KeyPath, int], error: ValidationError
+    source: PurePosixPath, lines: Mapping[KeyPath, int], error: "ValidationError"
 ) -> str:
     path, problem = explain(error)
     key = next((f"{part}: " for part in reversed(path) if isinstance(part, str)), "")
@@ -179,7 +181,9 @@ def _schema_message(
 
 
 @cache
-def _validator() -> Draft202012Validator:
+def _validator() -> "Draft202012Validator":
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - takes as long as a dozen merges
+
     text = files("carry").joinpath("edits.schema.json").read_text(encoding="utf-8")
     return Draft202012Validator(json.loads(text))
 

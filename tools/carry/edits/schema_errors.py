@@ -2,9 +2,10 @@
 
 import difflib
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jsonschema.exceptions import ValidationError
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 OPERATIONS = (
     "add-parameters",
@@ -21,7 +22,7 @@ OPERATIONS = (
 
 
 def explain(  # noqa: C901, PLR0911, PLR0912 - one case a keyword of JSON schema
-    error: ValidationError,
+    error: "ValidationError",
 ) -> tuple[tuple[str | int, ...], str]:
     """The place of a schema error and what to do about it.
 

@@ -55,7 +55,12 @@ class Since:
     left_out: dict[str, int]
 
 
-def since(repository: Repository, standing: Standing, read: Sha) -> Since:
+def since(
+    repository: Repository,
+    standing: Standing,
+    read: Sha,
+    steps: dict[Sha, Step] | None = None,
+) -> Since:
     """Find what there is to read since ``read``, and prove that it is all.
 
     The proof goes commit by commit. Each that came is shown, or is one of a dependency or of
@@ -67,17 +72,26 @@ def since(repository: Repository, standing: Standing, read: Sha) -> Since:
         repository: The fork, opened with a temporary object folder.
         standing: Where the branch stands.
         read: A commit of the PR that the branch contains.
+        steps: Steps of the branch that are known already, by commit; those found now join them.
 
     Raises:
         Refusal: The proof fails.
     """
     commits = own_commits(repository, standing, read)
     left_out = _left_out(repository, standing, read, {commit.sha for commit in commits})
-    steps = tuple(_step(repository, standing, commit) for commit in commits)
-    return Since(standing, read, steps, left_out)
+    known = {} if steps is None else steps
+    for commit in commits:
+        if commit.sha not in known:
+            known[commit.sha] = step(repository, standing, commit)
+    return Since(standing, read, tuple(known[commit.sha] for commit in commits), left_out)
 
 
-def _step(repository: Repository, standing: Standing, commit: Commit) -> Step:
+def step(repository: Repository, standing: Standing, commit: Commit) -> Step:
+    """What one of the PR's own commits changes, proved.
+
+    Raises:
+        Refusal: The proof fails.
+    """
     new = repository.tree_of(commit.sha)
     if not commit.parents:
         return Step(commit, (), (), difference(repository, repository.change_tree(None, {}), new))

@@ -1,5 +1,6 @@
 """When and how a PR's branch was last brought in step with main, read off its own history."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from merge_series.records import SettledFile
@@ -48,15 +49,25 @@ def synced_with_main(repository: Repository, standing: Standing) -> SyncedWithMa
     # A branch that was begun on this commit of main has it below its first own commit.
     if not merges or repository.is_ancestor(main, merges[0].parents[0]):
         merges = []
-    settled = tuple(file for merge in merges for file in _settled(repository, merge))
+    settled = tuple(
+        file
+        for merge in merges
+        for file in told(merge, clean_merge(repository, merge.parents).in_conflict)
+    )
     (made,) = read_commits(repository, "-1", main)
     return SyncedWithMain(main, made.made, tuple(merges), settled)
 
 
-def _settled(repository: Repository, merge: Commit) -> list[SettledFile]:
+def told(merge: Commit, in_conflict: Sequence[str]) -> tuple[SettledFile, ...]:
+    """The files that git left in conflict in a merge, with how its message says each was settled.
+
+    Args:
+        merge: The merge.
+        in_conflict: The files.
+    """
     files = []
-    for path in clean_merge(repository, merge.parents).in_conflict:
+    for path in in_conflict:
         said = [line for line in merge.words.splitlines() if line.startswith(f"- {path}: ")]
         how = said[0].removeprefix(f"- {path}: ") if said else "by hand"
         files.append(SettledFile(path, how, conflicted=True))
-    return files
+    return tuple(files)

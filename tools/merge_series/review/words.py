@@ -92,7 +92,7 @@ def _since_parts(since: Since) -> Iterator[bytes]:
         yield encode("\n".join(["Merges that are git's own, unchanged:", *lines]) + "\n")
     if since.steps:
         yield encode(
-            f"Left out: {_counted(since.left_out)}. Checked: with what is shown above they give "
+            f"Left out: {counted(since.left_out)}. Checked: with what is shown above they give "
             f"the tree of {standing.head[:12]}.\n"
         )
 
@@ -137,7 +137,7 @@ def _commits(count: int) -> str:
     return f"{count} commit{'s' * (count != 1)}"
 
 
-def _counted(counts: dict[str, int]) -> str:
+def counted(counts: dict[str, int]) -> str:
     """Counts of commits in words: ``3 commits of main and 1 of #6258``."""
     words = [f"{number} of {name}" for name, number in counts.items()]
     if not words:

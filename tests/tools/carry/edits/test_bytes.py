@@ -70,7 +70,7 @@ def edit_file_of(entries: list[str]) -> EditFile:
     return parse_edit_file(PurePosixPath("megatron/x.edits.yml"), "edits:\n" + "\n".join(entries))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(sources(), FORMS, st.randoms(use_true_random=False))
 def test_untouched_lines_stay_and_twice_is_once_in_any_order(
     source: str, form: tuple[str, str, bool], rng: random.Random

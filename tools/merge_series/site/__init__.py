@@ -1,0 +1,1 @@
+"""A static site of the stack that reviewers open from a folder, without a network."""
