@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import re
 import symtable
 from collections import Counter
 from collections.abc import Iterator
@@ -35,13 +36,49 @@ def unbound(text: bytes) -> frozenset[str]:
     return frozenset((loaded | set(_told(tree))) - bound - _ALWAYS)
 
 
-def loads(tree: ast.Module) -> Counter[str]:
-    """How often each name is loaded."""
-    return Counter(
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    )
+def loads(tree: ast.Module) -> Counter[tuple[str, Scope, bool]]:
+    """How often each name is loaded, by the definition it is in and whether by an annotation."""
+    return Counter(_loads(tree, (), is_told=False))
+
+
+def chains(tree: ast.Module) -> set[str]:
+    """Dotted names that are loaded, each with all that it starts with: ``a``, ``a.b``."""
+    return {ast.unparse(node) for node in ast.walk(tree) if _is_chain(node)}
+
+
+def mentioned(text: bytes) -> frozenset[str]:
+    """Names that other programs look up: type checkers in strings and comments, pytest.
+
+    They stand in strings that are an expression, such as ``cast("A", x)``, in type comments, and as
+    the parameters of tests and fixtures.
+    """
+    found: set[str] = set()
+    for node in ast.walk(parse_tree(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.update(_in_annotation(node))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (
+            node.name.startswith("test")
+            or any("fixture" in ast.unparse(decorator) for decorator in node.decorator_list)
+        ):
+            found.update(part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg))
+    for comment in re.findall(rb"#[ \t]*type:[ \t]*(.*)", text):
+        found.update(re.findall(r"[^\W\d]\w*", comment.decode("utf-8", "replace")))
+    return frozenset(found)
+
+
+def used_before(tree: ast.Module) -> set[str]:
+    """Names that the module itself loads above its first import of them."""
+    first: dict[str, tuple[int, int]] = {}
+    used: dict[str, tuple[int, int]] = {}
+    for node in _at_once(tree):
+        where = (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                first[name] = min(where, first.get(name, where))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            used[node.id] = min(where, used.get(node.id, where))
+    return {name for name, where in first.items() if used.get(name, where) < where}
 
 
 def assigned(tree: ast.Module) -> set[tuple[Scope, str]]:
@@ -57,10 +94,62 @@ def _assigned(body: list[ast.stmt], inside: Scope) -> Iterator[tuple[Scope, str]
         for node in [statement, *ast.iter_child_nodes(statement)]:
             if not isinstance(node, ast.stmt):
                 for part in ast.walk(node):
-                    if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                        yield inside, part.id
+                    for name in _bound_by(part):
+                        yield inside, name
+        if isinstance(statement, ast.Global):
+            # Said where the name is bound anew, if only by an import.
+            for name in statement.names:
+                yield (), name
         for block, inner in blocks(statement):
             yield from _assigned(inner, (*inside, block) if is_definition else inside)
+
+
+def _bound_by(part: ast.AST) -> Iterator[str]:
+    """The names that a node binds or, at the end of a handler or by ``del``, unbinds."""
+    match part:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case (
+            ast.ExceptHandler(name=str(name))
+            | ast.MatchAs(name=str(name))
+            | ast.MatchStar(name=str(name))
+            | ast.MatchMapping(rest=str(name))
+        ):
+            yield name
+        case _:
+            pass
+
+
+def _loads(node: ast.AST, scope: Scope, *, is_told: bool) -> Iterator[tuple[str, Scope, bool]]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node.id, scope, is_told
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        scope = (*scope, node.name)
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                told = is_told or field in {"annotation", "returns"}
+                yield from _loads(child, scope, is_told=told)
+
+
+def _is_chain(node: ast.AST) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _at_once(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when the module is loaded: no bodies of functions, and no annotations."""
+    for field, value in ast.iter_fields(node):
+        if field in {"annotation", "returns"}:
+            continue
+        is_later = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if is_later and field == "body":
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield child
+                yield from _at_once(child)
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:

@@ -76,8 +76,8 @@ def fold(
     known = Series({**carrier.series.pull_requests, new.number: successor})
     merger = Merger(repository, replace(carrier, series=known), ReadScanner(repository), main)
     folder = _Folder(repository, carrier, merger, main, folded, successor)
-    head, records = folder.fold(outside)
     old = branch_heads(repository, tuple(dependents))
+    head, records = folder.fold(outside, old)
     for dependent in dependents:
         records += folder.record(dependent, old[dependent.branch], head)
     new_heads = {**{record.branch: record.commit for record in records}, successor.branch: head}
@@ -135,10 +135,14 @@ class _Folder:
     folded: tuple[PullRequest, ...]
     successor: PullRequest
 
-    def fold(self, outside: tuple[PullRequest, ...]) -> tuple[Sha, list[MergeRecord]]:
+    def fold(
+        self, outside: tuple[PullRequest, ...], dependents: dict[str, Sha]
+    ) -> tuple[Sha, list[MergeRecord]]:
         """The successor's head, and a record for each of its commits."""
         heads = branch_heads(self.repository, (*self.folded, *outside))
-        self._check_in_step(heads)
+        # A dependent on an older main would get the newer one from what is folded, and with it
+        # what landed since; only a sync knows how to absorb that.
+        self._check_in_step({**heads, **dependents})
         head, records = self._base(heads, outside)
         base = whole = head
         for place, pull_request in enumerate(self.folded):

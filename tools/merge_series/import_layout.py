@@ -151,6 +151,8 @@ def lay_out(
     Raises:
         NotSettled: Comments or the order of statements changed on both sides.
     """
+    for key in {*ours.items, *theirs.items} - set(wanted):
+        _check_comments(*(side.items.get(key) for side in (base, ours, theirs)))
     order = merge_order(
         list(base.items), list(ours.items), list(theirs.items), wanted, lambda key: key.place
     )
@@ -167,6 +169,18 @@ def lay_out(
         out.append(_statement(key, items, wanted[key], newline))
         previous = key
     return b"".join([*out, *_three_way(base.tail, ours.tail, theirs.tail)])
+
+
+def _check_comments(base: Item | None, *sides: Item | None) -> None:
+    """A statement that goes may not take along a comment that a side wrote there."""
+    known = _comments(base)
+    if any(not set(_comments(side)) <= set(known) for side in sides):
+        raise NotSettled("one side dropped a statement and the other wrote a comment there")
+
+
+def _comments(item: Item | None) -> list[bytes]:
+    lines = [*item.lead, *b"".join(item.texts).splitlines()] if item else []
+    return [line[line.index(b"#") :].strip() for line in lines if b"#" in line]
 
 
 def _groups[T](side: Sequence[T], shared: set[T]) -> dict[T | None, list[T]]:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from merge_series.bound_names import assigned, loads, unbound
+from merge_series.bound_names import assigned, chains, loads, mentioned, unbound, used_before
 from merge_series.import_layout import Key, key_of, lay_out, side_of
 from merge_series.import_statements import (
     Folding,
@@ -27,6 +27,7 @@ from merge_series.import_statements import (
     namespace,
     parse,
     parse_tree,
+    repeated,
 )
 from merge_series.text_merge import Hunk, Piece, merge_lines
 
@@ -100,6 +101,8 @@ class _Merging:
         self._pieces = [part for piece in pieces for part in self._split(piece)]
         self._hunks = [p for p in self._pieces if isinstance(p, Hunk) and self._is_imports(p)]
         self._scopes = {self._scope(hunk) for hunk in self._hunks}
+        # Which of such blocks a name without a place of its own belongs to cannot be told.
+        self._repeated = set().union(*(repeated(stage.tree) for stage in stages))
 
     def merge(self) -> MergedImports:
         if not self._hunks:
@@ -181,11 +184,12 @@ class _Merging:
         base, *sides = self._stages
         for mover, other in (sides, sides[::-1]):
             gone = set(base.names) - set(mover.names)
-            fresh = {_anywhere(name) for name in set(mover.names) - set(base.names)}
-            moved = {name.bound for name in gone if _anywhere(name) in fresh}
+            blocks = {(name.bound, name.scope) for name in gone}
+            fresh = {(name.bound, name.scope) for name in set(mover.names) - set(base.names)}
+            moved = {bound for bound, _ in blocks} & {bound for bound, _ in fresh - blocks}
             if moved:
-                before, after = loads(base.tree), loads(other.tree)
-                used = sorted(name for name in moved if after[name] > before[name])
+                anew = loads(other.tree) - loads(base.tree)
+                used = sorted({name for name, _, _ in anew if name in moved})
                 if used:
                     raise NotSettled(
                         f"one side moved the import of {', '.join(used)} to another block and the "
@@ -227,8 +231,25 @@ class _Merging:
         scope = self._scope(hunk)
         named = {name for statement in self._statements(hunk) for name in statement.names}
         others = [other for other in self._hunks if other is not hunk]
+        for other in others:
+            both = named & {n for s in self._statements(other) for n in s.names} & due
+            if both and not self._is_one_run(hunk, other):
+                names = ", ".join(sorted(name.written for name in both))
+                raise NotSettled(f"the import of {names} moved past other code")
         elsewhere = {n for other in others for s in self._statements(other) for n in s.names}
-        return {n for n in due if n in named or (n.scope == scope and n not in elsewhere)}
+        mine = named & due
+        if scope not in self._repeated:
+            mine |= {n for n in due - elsewhere if n.scope == scope}
+        return mine
+
+    def _is_one_run(self, one: Hunk, other: Hunk) -> bool:
+        """Whether nothing but imports stands between two conflicts: a name may be in either."""
+        places = [n for n, piece in enumerate(self._pieces) if piece is one or piece is other]
+        between = self._pieces[places[0] : places[-1]]
+        return all(
+            isinstance(piece, Hunk) or self._folding.statement(piece) or _is_trivia(piece)
+            for piece in between
+        )
 
     def _text_of(self, hunk: Hunk, names: set[Imported]) -> bytes:
         read = self._folding.statement
@@ -255,7 +276,19 @@ class _Merging:
         if result.left:
             # What code binds or loads is the person's, who has that code to settle.
             missing &= {name.bound for stage in self._stages for name in stage.names}
-        return missing
+        return missing | self._missing_mentions(result)
+
+    def _missing_mentions(self, result: MergedImports) -> set[str]:
+        """Names that the result mentions, and whose import a side dropped that does not."""
+        lost = set()
+        for text in _variants(result):
+            bound = {name.bound for name in parse(text).names}
+            bound |= {name for _, name in assigned(parse_tree(text))}
+            for side in self._stages[1:]:
+                dropped = {n.bound for n in self._stages[0].names} - {n.bound for n in side.names}
+                fresh = mentioned(text) - mentioned(b"".join(side.lines))
+                lost |= (dropped & fresh) - bound
+        return lost
 
     def _put_back(self, missing: Iterable[str], dropped: set[Imported]) -> set[Imported]:
         back = set()
@@ -274,6 +307,7 @@ class _Merging:
         """
         expected = {name for name in wanted if name.scope in self._scopes}
         before = [_meanings(stage.names, stage.tree) for stage in self._stages]
+        early = set().union(*(used_before(stage.tree) for stage in self._stages))
         for text in _variants(result):
             parsed = parse(text)
             found = [name for name in parsed.names if name.scope in self._scopes]
@@ -282,11 +316,29 @@ class _Merging:
                 for name, count in Counter(found).items()
             ):
                 raise NotSettled("its statements stand where the rule does not reach them")
+            late = sorted(used_before(parsed.tree) - early)
+            if late:
+                raise NotSettled(f"{', '.join(late)} would be used above its import")
+            self._check_submodules(parsed)
             for place, meanings in _meanings(parsed.names, parsed.tree).items():
                 if len(meanings) > 1 and not any(
                     meanings <= stage.get(place, set()) for stage in before
                 ):
                     raise NotSettled(f"{place[1]} would be bound twice")
+
+    def _check_submodules(self, result: Parsed) -> None:
+        """``import a.b`` may not go for good where the result uses a.b and the dropping side not.
+
+        Raises:
+            NotSettled: It would; the name a may well be bound by another import.
+        """
+        there = {name.module for name in result.names}
+        for name in {n for stage in self._stages for n in stage.names if not (n.name or n.alias)}:
+            if name.module in there or name.module not in chains(result.tree):
+                continue
+            for side in self._stages[1:]:
+                if name not in side.names and name.module not in chains(side.tree):
+                    raise NotSettled(f"one side dropped {name.module} and the other uses it")
 
 
 def _meanings(
@@ -314,10 +366,6 @@ def _variants(result: MergedImports) -> list[bytes]:
     for text in texts:
         parse_tree(text)
     return texts if result.left else texts[:1]
-
-
-def _anywhere(name: Imported) -> tuple[str, str, str]:
-    return name.module, name.name, name.alias
 
 
 def _is_trivia(line: bytes) -> bool:

@@ -5,6 +5,7 @@ import io
 import re
 import tokenize
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -189,6 +190,21 @@ def namespace(scope: Scope) -> Scope:
     """The part of a scope up to the innermost definition: what its names are bound in."""
     ends = [n for n, block in enumerate(scope, start=1) if block.startswith(("def ", "class "))]
     return scope[: ends[-1]] if ends else ()
+
+
+def repeated(tree: ast.Module) -> set[Scope]:
+    """Scopes of which a text has several blocks, such as two ``try`` one after the other."""
+    found: Counter[Scope] = Counter()
+
+    def count(body: list[ast.stmt], scope: Scope) -> None:
+        for statement in body:
+            for block, inner in blocks(statement):
+                if inner:
+                    found[*scope, block] += 1
+                    count(inner, (*scope, block))
+
+    count(tree.body, ())
+    return {scope for scope, times in found.items() if times > 1}
 
 
 def encoding_of(text: bytes) -> str:

@@ -224,11 +224,11 @@ class Merger:
 
     def _remember(self, merged: Merge, tree: Sha, commit: Sha, by_person: Collection[str]) -> None:
         """Keep how a person settled conflicts, where the settling lies in their paths alone."""
-        for group in groups(merged.conflicts).values():
-            conflict = group[0]
-            if conflict.path in by_person and conflict.stages:
-                result = self._repository.entry(tree, conflict.path)
-                self._recorded.keep(group, result, commit)
+        found = groups(merged.conflicts).values()
+        kept = [group for group in found if group[0].path in by_person and group[0].stages]
+        for group in kept:
+            result = self._repository.entry(tree, group[0].path)
+            self._recorded.keep(group, result, commit, kept)
 
     def _record(
         self,
@@ -252,7 +252,8 @@ class Merger:
         how = self._generated.how
         sources = None
         ends: list[Settled | Unsettled] = []
-        for group in groups(conflicts).values():
+        among = tuple(groups(conflicts).values())
+        for group in among:
             conflict = group[0]
             if conflict.path in how and _is_kept(conflict):
                 # The branch's text serves for now: it is made again once the whole tree is known.
@@ -261,7 +262,7 @@ class Merger:
                 ends.append(Settled(conflict.path, entry.mode, content, how[conflict.path]))
                 continue
             sources = sources or self._sources(planned)
-            ends.append(settle(sources, group))
+            ends.append(settle(sources, group, among))
         return ends
 
     def _sources(self, planned: Planned) -> Sources:

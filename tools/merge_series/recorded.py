@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from stack.merging import Conflict
 from stack.repository import Entry, Repository, Sha
 
 _SUBMODULE = "160000"
+
+Group = Sequence[Conflict]  # a conflict, followed by those that git names together with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +58,36 @@ class Recorded:
         self._repository = repository
         self._folder = repository.common_directory / "merge_series" / "resolutions"
 
-    def find(self, group: Sequence[Conflict]) -> Resolution | None:
-        """The resolution of a conflict, the first of ``group``, which holds all named with it."""
+    def find(self, group: Group, among: Iterable[Group]) -> Resolution | None:
+        """The resolution of a conflict, the first of ``group``, which holds all named with it.
+
+        Args:
+            group: The conflict.
+            among: All conflicts of the merge. What a person settled together is used together: one
+                file may have taken what another one gave up.
+        """
         file = self._file(_key(group))
         if not file.exists():
             return None
         data = _read(file)
+        here = {self._file(_key(other)).name for other in among}
+        for name in data.get("together", []):
+            other = self._folder / name
+            if name not in here or not other.exists() or _read(other)["commit"] != data["commit"]:
+                return None
         content = base64.b64decode(data["content"])
         return Resolution(data["mode"], content, data["author"], Sha(data["commit"]))
 
-    def keep(self, group: Sequence[Conflict], result: Entry | None, commit: Sha) -> None:
+    def keep(
+        self, group: Group, result: Entry | None, commit: Sha, together: Iterable[Group]
+    ) -> None:
         """Keep how a person settled a conflict.
 
         Args:
             group: The conflict, followed by those that git names together with it.
             result: What the merge holds at the path; None where it was removed.
             commit: The merge commit, whose author is named.
+            together: All conflicts that the person settled in this merge.
         """
         content = b""
         if result is not None and result.mode == _SUBMODULE:
@@ -85,6 +101,7 @@ class Recorded:
             "content": base64.b64encode(content).decode(),
             "author": self._repository.run("log", "-1", "--format=%an", commit, "--").text,
             "commit": commit,
+            "together": sorted(self._file(_key(other)).name for other in together),
         }
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._file(_key(group))
@@ -122,11 +139,11 @@ class Recorded:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
 
 
-def _key(group: Sequence[Conflict]) -> str:
+def _key(group: Group) -> str:
     return json.dumps([group[0].path, _stages(group)])
 
 
-def _stages(group: Sequence[Conflict]) -> list[Any]:
+def _stages(group: Group) -> list[Any]:
     """The stages of all paths of a group, in an order of their own."""
     return [
         [conflict.path, [[n, e.mode, e.oid] for n, e in sorted(conflict.stages.items())]]

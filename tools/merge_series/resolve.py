@@ -104,13 +104,16 @@ def main_below(repository: Repository, commit: Sha, main: Sha) -> Sha:
     return bases[0]
 
 
-def settle(sources: Sources, group: Sequence[Conflict]) -> Settled | Unsettled:
+def settle(
+    sources: Sources, group: Sequence[Conflict], among: Sequence[Sequence[Conflict]]
+) -> Settled | Unsettled:
     """Settle one conflict, or say why it is left to a person.
 
     Args:
         sources: What it is settled from.
         group: The conflict, not one of a file that is made again, followed by those that git names
             together with it.
+        among: All conflicts of the merge, in this form.
     """
     conflict = group[0]
     reasons = [describe(group, sources.source)]
@@ -122,7 +125,7 @@ def settle(sources: Sources, group: Sequence[Conflict]) -> Settled | Unsettled:
         if isinstance(end, Unsettled):
             reasons.append(end.why)
             part = end.part
-    again = None if sources.recorded is None else sources.recorded.find(group)
+    again = None if sources.recorded is None else sources.recorded.find(group, among)
     if again is not None:
         return Settled(conflict.path, again.mode, again.content, again.how)
     return Unsettled(conflict.path, "; ".join(reasons), part)

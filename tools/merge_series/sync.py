@@ -227,7 +227,7 @@ class Syncer:
     def _steps(
         self, pull_request: PullRequest, tips: Heads, main: Sha
     ) -> Iterator[Planned | Landing]:
-        """The merges a branch needs, one at a time: dependencies, then what landed, then main.
+        """The merges a branch needs, one at a time: dependencies, what landed, then main.
 
         What landed comes first where a dependency brings it in main's form.
 

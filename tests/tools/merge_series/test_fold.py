@@ -258,3 +258,21 @@ def test_a_fold_is_taken_back_with_its_rows_and_brought_again(diamond):
     done = diamond.run("redo")
     assert done.code == 0, done.err
     assert (diamond.heads(), (diamond.root / "SERIES.md").read_bytes()) == (after, written)
+
+
+def test_a_dependent_on_an_older_main_is_synced_first(hand):
+    """The folded branch has a landing as main has it, which the dependent put back in part."""
+    hand.declare("#1 low main landed", "#2 mid main", "#3 top #1,#2")
+    hand.grow("low", "main", {"shared.txt": "A\nb\nc\nd\ne\n"})
+    hand.grow("mid", "main", {"mid.txt": "mid\n"})
+    hand.grow("top", "low,mid", {"shared.txt": "a\nb\nc\nd\ne\n"})
+    old = hand.git("rev-parse", "main")
+    new = hand.squash("low", "Do low (#1)")
+    hand.git("switch", "--quiet", "mid")
+    hand.git("merge", "--quiet", "--no-edit", "main")
+    hand.git("switch", "--quiet", "main")
+    before = hand.heads()
+    done = hand.run("fold", "--pr", "9", "--branch", "all", "--title", "All", "2")
+    places = f"top stands on {old[:12]} of main and mid on {new[:12]}"
+    assert (done.code, done.err) == (1, f"error: {places}; run merge_series sync first\n")
+    assert hand.heads() == before

@@ -178,6 +178,56 @@ def test_annotations_and_all_are_uses(use):
     assert both_ways(base, ours, theirs).startswith(b"from x import a, b, c, d\n")
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "def g(v): return cast('list[a]', v)",
+        "g = []  # type: list[a]",
+        "__all__.extend(['a'])",
+        "def test_it(a): pass",
+        "@pytest.fixture\ndef b2(a): pass",
+    ],
+)
+def test_what_other_programs_look_up_is_put_back(use):
+    base = "from x import a, b\n\nprint(a)\n\n\n# apart\n\n\nCODE = 1\n"
+    ours = base.replace("a, b", "b, c").replace("print(a)", "print(c)")
+    theirs = base.replace("a, b", "a, b, d").replace("CODE = 1", use)
+    assert both_ways(base, ours, theirs).startswith(b"from x import a, b, c, d\n")
+
+
+TWO_BLOCKS = """\
+try:
+    import one{0}
+except ImportError:
+    one = None
+
+# apart
+
+try:
+    import two{1}
+except ImportError:
+    two = None
+
+print({2})
+"""
+
+
+def test_a_name_is_not_put_back_into_another_block_of_the_same_form():
+    base = TWO_BLOCKS.format("", "\n    from two import a", "a")
+    ours = TWO_BLOCKS.format("\n    from one import b", "", "1")
+    theirs = TWO_BLOCKS.format("\n    from one import c", "\n    from two import a", "a")
+    assert refused(base, ours, theirs + "\n\nprint(2, a)\n") == (
+        "the import of a has no place among what conflicts"
+    )
+
+
+def test_a_name_that_one_side_moved_between_two_blocks_of_the_same_form():
+    base = TWO_BLOCKS.format("\n    from one import a", "", "a")
+    ours = TWO_BLOCKS.format("\n    from one import b", "\n    from one import a", "a")
+    theirs = TWO_BLOCKS.format("\n    from one import a, c", "\n    from two import d", "a")
+    assert refused(base, ours, theirs) == "the import of a moved past other code"
+
+
 def test_blocks_are_scopes_of_their_own():
     base = """\
 from typing import TYPE_CHECKING
@@ -254,6 +304,53 @@ def test_a_moved_name_that_the_other_side_uses_anew_is_for_a_person():
             "from x import a, b, c\n",
             "from x import a, b, d\n\nC = 1\n\n\ndef c(): pass\n",
             "c would be bound twice",
+        ),
+        *(
+            (
+                "from x import a\n",
+                "from x import a, c\n",
+                f"from x import a, d\n\nC = 1\n\n\n{binding}\n",
+                "c would be bound twice",
+            )
+            for binding in (
+                "try: pass\nexcept OSError as c: pass",
+                "match C:\n    case [c, *_]: pass",
+                "match C:\n    case {**c}: pass",
+                "def f():\n    global c\n    c = 1",
+            )
+        ),
+        (
+            "import p.a\nimport p.b\n\nC = 1\n",
+            "import p.b\nimport q\n\nC = 1\n",
+            "import p.a\nimport p.b\nimport r\n\nC = 1\n\n\nprint(p.a.x)\n",
+            "one side dropped p.a and the other uses it",
+        ),
+        (
+            "import a\n\nC = 1\n\n\n# apart\n",
+            "import a\nimport os\nimport x\n\nC = os\n\n\n# apart\n",
+            "import a\nimport y\n\nC = 1\n\n\n# apart\nimport os\n",
+            "os would be used above its import",
+        ),
+        (
+            "import a\nimport b\n\nC = 1\nimport d\n",
+            "import a\nimport x\n\nC = 1\nimport b\nimport d\n",
+            "import a\nimport b\nimport y\n\nC = 1\nimport c\nimport d\n",
+            "the import of b moved past other code",
+        ),
+        (
+            "from x import T, a\n\nif A:\n    from y import S\n\n\ndef f(v: T): return a\n",
+            "from x import a\n\nif A:\n    from y import S, T\n\n\ndef f(v: T): return a\n",
+            "from x import T, a, b\n\nif A:\n    from y import S\n\n\ndef f(v): return T(a)\n",
+            "one side moved the import of T to another block and the other uses it anew",
+        ),
+        *(
+            (
+                "import a\nimport b\n",
+                "import a\n",
+                f"import a\n{comment}",
+                "one side dropped a statement and the other wrote a comment there",
+            )
+            for comment in ("# why\nimport b\n", "import b  # why\n")
         ),
         (
             "from x import a\n",

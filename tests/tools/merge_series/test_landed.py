@@ -582,3 +582,24 @@ def test_a_child_that_main_has_left_empty_is_reported(hand):
         "child: merged #1",
         "child: holds nothing that #1 does not",
     ]
+
+
+def test_a_dependency_that_has_a_landing_as_main_has_it_undoes_nothing(hand):
+    """The diamond's other corner never held the parent, so it takes main as it is."""
+    hand.declare(PARENT, "#2 other main", "#3 both #1,#2")
+    edited = {"shared.txt": "a\nB\nc\nd\ne\n", "test_parent.py": "assert 1\n"}
+    hand.grow("parent", "main", edited)
+    hand.grow("other", "main", {"other.txt": "other\n"})
+    back = {"shared.txt": START["shared.txt"], "test_parent.py": None}
+    hand.grow("both", "other,parent", back)
+    landing = hand.squash("parent", "Do parent (#1)")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert lines(done)[:3] == [
+        "other: merged main",
+        "both: merged #1 as landed",
+        "both: merged #2",
+    ]
+    assert hand.files("both") == {**START, "other.txt": "other\n"}
+    assert hand.git("merge-base", "both", "main") == landing
+    assert "nothing was changed" in hand.run("sync").err

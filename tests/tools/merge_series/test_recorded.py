@@ -168,3 +168,25 @@ def test_a_faulty_record_is_named(settled):
         1,
         f"error: {file}: no resolution of this version of the program; move it away",
     )
+
+
+def test_what_was_settled_together_is_used_together(hand):
+    """One file took what the other gave up, and where only one conflicts that would be lost."""
+    hand.declare("#1 first main", "#2 second main")
+    hand.commit("main", {"x.py": "def f(): return 1\n", "y.py": "Y = 1\n"}, "Add f")
+    hand.grow("first", "main", {"x.py": "def f(): return 2\n", "y.py": "Y = 2\n"})
+    hand.grow("second", "main", {"x.py": "def f(): return 2\n"})
+    hand.commit("main", {"x.py": "def f(): return 3\n", "y.py": "Y = 3\n"}, "Go on")
+    assert hand.run("sync").code == 3
+    hand.desk = hand.fork / ".git/merge_series/worktree"
+    settle(hand, {"x.py": "# f is in y\n", "y.py": "Y = 2\n\n\ndef f(): return 2\n"})
+    done = hand.run("sync", "--continue")
+    assert done.code == 3, done.err
+    assert "  x.py: the branch and main both changed the same lines" in done.err.splitlines()
+    settle(hand, {"x.py": "def f(): return 2\n"})
+    assert hand.run("sync", "--continue").code == 0
+    assert hand.run("undo").code == 0
+    done = hand.run("sync")
+    # The last settling of x.py is alone; that of y.py belongs to another.
+    assert done.code == 3, done.err
+    assert "  y.py: the branch and main both changed the same lines" in done.err.splitlines()

@@ -163,5 +163,6 @@ def _settled(  # noqa: PLR0913, PLR0917 - two sides and what settles their confl
         ours=Side(ours.commit, ours.holds, standing.main),
         theirs=Side(theirs.commit, theirs.holds, standing.main),
     )
-    ends = (settle(sources, group) for group in groups(conflicts).values())
+    among = tuple(groups(conflicts).values())
+    ends = (settle(sources, group, among) for group in among)
     return tuple(end for end in ends if isinstance(end, Settled))
