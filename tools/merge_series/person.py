@@ -8,7 +8,7 @@ from merge_series.merger import Stopped
 from merge_series.operations import Operations, Pending
 from stack.errors import ExitCode, Refusal
 from stack.merging import CONFLICT_MARKER
-from stack.repository import Entry, Repository, Sha, encode
+from stack.repository import Entry, Repository, Sha, decode, encode
 
 # No hook of the user's may run in the worktree that the program prepares, and no other repository
 # may change.
@@ -112,6 +112,12 @@ def take(operations: Operations, pending: Pending) -> Staged | Committed:
             _refuse(
                 where, f"changed but not staged: {_names(changed)}; git add or git restore them"
             )
+        new = worktree.run("ls-files", "--others", "--exclude-standard", "-z").stdout
+        # git mergetool leaves these behind.
+        kept = {f"{path}.orig" for path in pending.unsettled}
+        new = b"".join(p + b"\0" for p in new.split(b"\0") if p and decode(p) not in kept)
+        if new:
+            _refuse(where, f"new and not staged: {_names(new)}; git add or remove them")
         if head is None:
             _refuse(where, "HEAD names no commit; check out the merge again")
         if head == pending.ours:

@@ -124,6 +124,8 @@ class Syncer:
             self._offer_again(waiting, "was gone")
         result = person.take(self._operations, waiting.pending)
         self._find_landings(waiting.main, waiting.landed)
+        # First, so that how it was settled is kept also where the sync cannot go on.
+        record = self._adopt(waiting, result)
         now = branch_heads(self._repository, synced_pull_requests(self._carrier))
         if now != waiting.heads:
             moved = next(b for b in {**now, **waiting.heads} if now.get(b) != waiting.heads.get(b))
@@ -131,7 +133,6 @@ class Syncer:
                 f"branch {moved} moved or changed in SERIES.md since the sync stopped; "
                 "drop that sync with --abort and sync again"
             )
-        record = self._adopt(waiting, result)
         self._told(f"{record.branch}: merged {record.source} as a person settled it")
         tips = _new_heads(waiting.heads, (*waiting.merged, record))
         self._repository.read_ancestry(waiting.main, tips.values())

@@ -206,3 +206,32 @@ def test_what_the_program_could_settle_is_staged_for_the_person(world):
     assert "str(offset(count, size=own_size()))" in (desk / names).read_text()
     assert world.git("diff", "--name-only", "--diff-filter=U", where=desk) == NOTES
     assert set(world.git("diff", "--name-only", where=desk).splitlines()) == {NOTES}
+
+
+def test_what_was_settled_is_kept_where_a_branch_moved_meanwhile(stopped):
+    (stopped.desk / NOTES).write_text("one\nTWO (2)\nthree\n")
+    stopped.git("add", NOTES, where=stopped.desk)
+    stopped.commit("offsets", {"README": "more\n"}, "Go on meanwhile")
+    assert stopped.run("sync", "--continue").code == 1
+    assert stopped.run("sync", "--abort").code == 0
+    done = stopped.run("sync")
+    assert done.code == 0, done.err
+    assert stopped.show("by-hand", NOTES) == "one\nTWO (2)\nthree\n"
+
+
+def test_a_new_file_that_is_not_staged_is_not_dropped(stopped):
+    (stopped.desk / NOTES).write_text("one\nthree\n")
+    (stopped.desk / f"{NOTES}.orig").write_text("as a merge tool leaves it\n")
+    (stopped.desk / "two.txt").write_text("TWO (2)\n")
+    stopped.git("add", NOTES, where=stopped.desk)
+    done = stopped.run("sync", "--continue")
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: {stopped.desk}: new and not staged: two.txt; git add or remove them; then "
+            "run merge_series sync --continue\n"
+        ),
+    )
+    stopped.git("add", "two.txt", where=stopped.desk)
+    assert stopped.run("sync", "--continue").code == 0
+    assert stopped.show("by-hand", "two.txt") == "TWO (2)\n"
