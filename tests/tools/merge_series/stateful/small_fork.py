@@ -72,6 +72,19 @@ class Commit:
     tree: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Where a run is killed.
+
+    Attributes:
+        number: At which write to the repository, from 1.
+        is_late: Whether those count that come once its journal says what is to move.
+    """
+
+    number: int
+    is_late: bool
+
+
 class Fork:
     """The repository.
 
@@ -224,8 +237,8 @@ class Fork:
 
     # The program
 
-    def run(self, *arguments: str, kill: int = 0) -> Ran:
-        """Run the program; with ``kill``, in a process that is killed at so many writes."""
+    def run(self, *arguments: str, kill: Kill | None = None) -> Ran:
+        """Run the program; with ``kill``, in a process of its own that is killed there."""
         if kill:
             return Ran(self._killed(arguments, kill), "")
         said = io.StringIO()
@@ -250,7 +263,7 @@ class Fork:
             merge_series.main([*place, *arguments], "merge_series", standalone_mode=False) or 0
         )
 
-    def _killed(self, arguments: Iterable[str], number: int) -> int:
+    def _killed(self, arguments: Iterable[str], kill: Kill) -> int:
         child = os.fork()
         if not child:
             code = 99
@@ -259,7 +272,7 @@ class Fork:
             signal.alarm(_LONGEST_RUN)
             try:
                 sys.stderr = io.StringIO()
-                sys.addaudithook(_Killer(self.root, number).watch)
+                sys.addaudithook(_Killer(self.root, kill).watch)
                 code = self._call(arguments)
             except Refusal as refusal:
                 code = int(refusal.exit_code)
@@ -276,9 +289,10 @@ def _heads(refs: Mapping[str, str]) -> dict[str, str]:
 class _Killer:
     """Kills its own process at the n-th event that may leave something in a folder."""
 
-    def __init__(self, folder: Path, number: int) -> None:
+    def __init__(self, folder: Path, kill: Kill) -> None:
         self._folder = str(folder)
-        self._left = number
+        self._left = kill.number
+        self._counts = not kill.is_late
 
     def watch(self, event: str, arguments: tuple) -> None:
         if event == "subprocess.Popen":
@@ -287,10 +301,12 @@ class _Killer:
             path, _, flags = arguments
             writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
             counts = bool(writes) and str(path).startswith(self._folder)
+            self._counts |= counts and "/done/" in str(path)
         elif event in {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}:
             counts = str(arguments[0]).startswith(self._folder)
         else:
             return
+        counts &= self._counts
         self._left -= counts
         if counts and not self._left:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from small_fork import KILLED, Commit, Ran
+from small_fork import KILLED, Commit, Kill, Ran
 from tokens import ALLOWLIST, NAMES, READS, SLOTS, Edit, change, faults, written
 
 EXAMPLES = int(os.environ.get("MERGE_SERIES_EXAMPLES", "0"))
@@ -50,6 +50,11 @@ works = st.lists(
 some_works = st.one_of(works, works, st.just([]))
 # What a person does first who is not careful where a merge waits.
 slips = st.sampled_from(["", "", "add markers", "commit elsewhere", "move a branch"])
+# The journal and what follows it are the last of a run's writes, and few of many.
+kills = st.one_of(
+    st.integers(1, 40).map(lambda number: Kill(number, is_late=False)),
+    st.integers(1, 9).map(lambda number: Kill(number, is_late=True)),
+)
 rarely = st.sampled_from([False, False, False, True])
 
 
@@ -299,7 +304,7 @@ class Stack(CheckedStack, RuleBasedStateMachine):
             assert (ran.code, self.fork.kept()) == (1, kept), ran
             self.met["refused: none waits"] += 1
 
-    def take_back(self, command, moves, others, kill=0) -> None:
+    def take_back(self, command, moves, others, kill=None) -> None:
         """Undo or redo: what it is to find, and what it leaves."""
         kept = self.fork.kept()
         heads, ran = kept["heads"], self.fork.run(command, kill=kill)
@@ -326,39 +331,39 @@ class Stack(CheckedStack, RuleBasedStateMachine):
 
     @rule(
         work=works,
-        writes=st.integers(1, 40),
+        where=kills,
         commits=st.booleans(),
         back=st.sampled_from(["", "undo", "redo"]),
     )
-    def kill(self, work, writes, commits, back) -> None:
+    def kill(self, work, where, commits, back) -> None:
         """Kill a run at one of its writes; what it left is repaired by the next."""
-        if self.is_waiting and writes % 4 == 0:
-            self.kill_abort(writes)
+        if self.is_waiting and where.number % 4 == 0:
+            self.kill_abort(where)
         elif self.is_waiting:
             is_settled = self.settled(commits=commits)
             if is_settled and self.desk.waiting["heads"].items() <= self.fork.heads().items():
-                self.killed(("sync", "--continue"), writes)
+                self.killed(("sync", "--continue"), where)
         elif self.done and back == "undo":
-            self.take_back("undo", self.done, self.undone, kill=writes)
+            self.take_back("undo", self.done, self.undone, kill=where)
         elif self.undone and back == "redo":
-            self.take_back("redo", self.undone, self.done, kill=writes)
+            self.take_back("redo", self.undone, self.done, kill=where)
         else:
             self.work(work)
             self.main = self.fork.heads()["main"]
-            self.killed(("sync",), writes)
+            self.killed(("sync",), where)
 
-    def kill_abort(self, writes) -> None:
+    def kill_abort(self, where) -> None:
         refs = self.fork.kept()["refs"]
-        ran = self.fork.run("sync", "--abort", kill=writes)
+        ran = self.fork.run("sync", "--abort", kill=where)
         assert ran.code in {0, KILLED}
         self.repaired(ran)
         assert self.fork.kept()["refs"] == refs
         self.is_waiting = (self.fork.state / "stopped.json").exists()
         assert self.is_waiting or self.leftovers() == []
 
-    def killed(self, arguments, writes) -> None:
+    def killed(self, arguments, where) -> None:
         kept = self.fork.kept()
-        ran = self.fork.run(*arguments, kill=writes)
+        ran = self.fork.run(*arguments, kill=where)
         if ran.code != KILLED:
             self.synced(ran, kept)
             return
