@@ -27,9 +27,10 @@ from carry.report import OLDEST, TreeReport, exit_code, report_releases, report_
 from carry.report_view import edit_tables, nearest_candidates, summary, tree_table
 from carry.wheel import build_wheel
 from stack.command_line import Tool
-from stack.console import counted, people, print_json, run
+from stack.console import people, print_json, run
 from stack.errors import ExitCode, Refusal
 from stack.repository import Repository
+from stack.words import counted
 
 _path = click.Path(path_type=Path)
 _release = click.option(

@@ -13,8 +13,9 @@ from merge_series.fold import fold
 from merge_series.place import Place
 from merge_series.records import MergeRecord
 from stack.completion import PullRequestNumber
-from stack.console import counted, people
+from stack.console import people
 from stack.series_edit import NewPullRequest
+from stack.words import counted
 
 
 def _numbers(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:

@@ -34,6 +34,7 @@ from stack.console import people, print_json, run
 from stack.errors import ExitCode
 from stack.refs import heads
 from stack.repository import Repository, Sha
+from stack.words import counted
 
 _DRY_RUN = "Nothing was changed: this was a dry run."
 _STATUS_WIDTH = 80  # also where more would fit: it is what people send each other
@@ -291,7 +292,7 @@ def forget_command(place: Place, path: str) -> None:
     """Drop how people settled conflicts in PATH, so that they are asked again."""
     with Repository.open(place.repo) as repository, Operations(repository).lock():
         count = Recorded(repository).forget(path)
-    people.print(f"Dropped {count} resolution{'s' * (count != 1)} of {path}.")
+    people.print(f"Dropped {counted(count, 'resolution')} of {path}.")
 
 
 def _say_reachable(before: int, lost: int) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from merge_series.records import AllowlistChange, SettledFile
 from stack.model import PullRequest
+from stack.words import counted
 
 BY_PERSON = "by a person"
 
@@ -38,7 +39,7 @@ def body(settled: Sequence[SettledFile], allowlist: AllowlistChange | None) -> s
 
 
 def _allowlist(change: AllowlistChange) -> str:
-    reads = f"{change.after} read{'s' * (change.after != 1)}"
+    reads = counted(change.after, "read")
     counts = f"The allowlist holds {reads}, {change.before} before; {change.gone} gone"
     if not change.added:
         return f"{counts}, none added."

@@ -18,6 +18,7 @@ from stack.errors import Refusal
 from stack.merging import BASE, OURS, THEIRS, Conflict
 from stack.model import PullRequest
 from stack.repository import Entry, Repository, Sha
+from stack.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +194,7 @@ def _by_imports(sources: Sources, conflict: Conflict) -> Settled | Unsettled | N
     whole = Settled(conflict.path, stages[OURS].mode, content, how)
     if not merged.left:
         return whole
-    places = f"{merged.left} place{'s' * (merged.left > 1)}"
-    why = f"{how}, and {places} left"
+    why = f"{how}, and {counted(merged.left, 'place')} left"
     return Unsettled(conflict.path, why, whole)
 
 

@@ -36,6 +36,7 @@ from merge_series.records import MergeRecord, SettledFile
 from stack.errors import ExitCode, Refusal
 from stack.model import PullRequest
 from stack.repository import Repository, Sha
+from stack.words import counted
 
 Heads = dict[str, Sha]
 Merged = tuple[MergeRecord, ...]
@@ -439,4 +440,4 @@ def _waiting(operations: Operations) -> StoppedSync:
 
 def _conflicts(record: MergeRecord) -> str:
     count = len(record.conflicts)
-    return f", {count} conflict{'s' * (count > 1)} settled" if count else ""
+    return f", {counted(count, 'conflict')} settled" if count else ""

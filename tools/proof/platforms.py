@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from proof.gpus import count_gpus
 from stack.errors import ExitCode, Refusal
+from stack.words import counted
 
 FORMS = "fake, gloo-N, gpus"
 
@@ -43,14 +44,10 @@ def parse_platform(text: str) -> Platform:
         return Platform("fake backend, one process", 1, torchrun=False, gpus=False)
     if found := re.fullmatch(r"gloo-([1-9]\d?)", text):
         ranks = int(found[1])
-        return Platform(f"gloo, {_count(ranks, 'rank')}", ranks, torchrun=True, gpus=False)
+        return Platform(f"gloo, {counted(ranks, 'rank')}", ranks, torchrun=True, gpus=False)
     if text != "gpus":
         raise Refusal(f"--platform {text}: unknown; choose one of {FORMS}", ExitCode.USAGE)
     gpus = count_gpus()
     if not gpus:
         raise Refusal("--platform gpus: no GPU is visible to CUDA; run this on a machine with GPUs")
-    return Platform(f"NCCL, {_count(gpus, 'GPU')}", gpus, torchrun=True, gpus=True)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return Platform(f"NCCL, {counted(gpus, 'GPU')}", gpus, torchrun=True, gpus=True)

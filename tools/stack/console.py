@@ -113,11 +113,6 @@ def print_json(data: object) -> None:
     sys.stdout.flush()  # here a reader that has gone is noticed; at exit it would be too late
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things, as people write it: ``1 commit``, ``2 commits``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def run(command: click.Command, **extra: Any) -> NoReturn:  # noqa: ANN401 - click's own keywords
     """Run a click command and turn every way it can end into a message and an exit code.
 

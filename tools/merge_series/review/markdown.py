@@ -7,6 +7,7 @@ from merge_series.review.description import Description
 from merge_series.review.synced import SyncedWithMain
 from process_groups.reads import Read
 from stack.model import PullRequest, Series
+from stack.words import counted
 
 _TEXTS = ("Why", "What", "Tests", "Compatibility")
 _SHORT = 7  # what GitHub shows of an id, and makes a link of
@@ -49,11 +50,13 @@ def reads_text(change: ReadsChange) -> str:
     """What the PR does to the allowlist."""
     total = sum(change.after.values())
     if change.before is None:
-        return f"Brings the list of global reads, with {_reads(total)}.\n\n{_counts(change)}"
+        return (
+            f"Brings the list of global reads, with {counted(total, 'read')}.\n\n{_counts(change)}"
+        )
     before = sum(change.before.values())
     if not (change.removed or change.added or change.changed):
-        return f"Unchanged by this PR: {_reads(total)}."
-    parts = [f"{_reads(total)}, {before} without this PR.", _counts(change)]
+        return f"Unchanged by this PR: {counted(total, 'read')}."
+    parts = [f"{counted(total, 'read')}, {before} without this PR.", _counts(change)]
     changed = {
         f"{_place(old)}: {old.kind} is now {new.kind}": n
         for (old, new), n in change.changed.items()
@@ -116,10 +119,6 @@ def _item(text: str, count: int) -> str:
 
 def _place(read: Read) -> str:
     return _code(f"{read.path}: {read.scope}: {read.function}")
-
-
-def _reads(count: int) -> str:
-    return f"{count} read{'s' * (count != 1)}"
 
 
 def _code(text: str) -> str:

@@ -12,6 +12,7 @@ from merge_series.review.lines import Span
 from merge_series.review.since import Since, Step
 from merge_series.review.standing import Standing
 from stack.repository import encode
+from stack.words import counted
 
 
 def alone_text(alone: Alone) -> bytes:
@@ -22,7 +23,7 @@ def alone_text(alone: Alone) -> bytes:
         *(f"  {commit.sha[:12]} {commit.subject}" for commit in alone.commits),
     ]
     lines += [
-        f"  {part.name} has {_commits(part.behind)} more, which the branch lacks"
+        f"  {part.name} has {counted(part.behind, 'commit')} more, which the branch lacks"
         for part in standing.parts
         if part.behind
     ]
@@ -84,7 +85,7 @@ def _since_parts(since: Since) -> Iterator[bytes]:
     if not to_read:
         yield encode(f"{span}: nothing to read.\n")
     else:
-        yield encode(f"{span}: {_commits(len(to_read))} to read.\n")
+        yield encode(f"{span}: {counted(len(to_read), 'commit')} to read.\n")
     for step in to_read:
         yield _step(step)
     if rest:
@@ -92,8 +93,8 @@ def _since_parts(since: Since) -> Iterator[bytes]:
         yield encode("\n".join(["Merges that are git's own, unchanged:", *lines]) + "\n")
     if since.steps:
         yield encode(
-            f"Left out: {counted(since.left_out)}. Checked: with what is shown above they give "
-            f"the tree of {standing.head[:12]}.\n"
+            f"Left out: {commits_by_owner(since.left_out)}. Checked: with what is shown above "
+            f"they give the tree of {standing.head[:12]}.\n"
         )
 
 
@@ -133,14 +134,12 @@ def _parts(standing: Standing) -> str:
     return f"the merge of {', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _commits(count: int) -> str:
-    return f"{count} commit{'s' * (count != 1)}"
-
-
-def counted(counts: dict[str, int]) -> str:
+def commits_by_owner(counts: dict[str, int]) -> str:
     """Counts of commits in words: ``3 commits of main and 1 of #6258``."""
-    words = [f"{number} of {name}" for name, number in counts.items()]
+    words = [
+        f"{number if index else counted(number, 'commit')} of {name}"
+        for index, (name, number) in enumerate(counts.items())
+    ]
     if not words:
         return "nothing"
-    words[0] = words[0].replace(" of ", f" commit{'s' * (next(iter(counts.values())) != 1)} of ", 1)
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -13,7 +13,7 @@ from merge_series.review.commits import Commit
 from merge_series.review.markdown import reads_text, sync_text
 from merge_series.review.patches import Patch
 from merge_series.review.since import Since
-from merge_series.review.words import counted
+from merge_series.review.words import commits_by_owner
 from merge_series.site.changed import ChangedFile, changed_files
 from merge_series.site.highlight import Highlighter
 from merge_series.site.layout import HEIGHT, MAIN, WIDTH, lay_out
@@ -22,6 +22,7 @@ from merge_series.site.reading import Page, Reader
 from merge_series.site.shown import shown
 from stack.model import PullRequest, Series
 from stack.repository import Repository, Sha
+from stack.words import counted
 
 INDEX = "index.html"
 _TEXTS = ("Why", "What", "Tests", "Compatibility")
@@ -64,7 +65,7 @@ class Renderer:
             finalize=_finalize,
         )
         style, script = _resource("site.css"), _resource("site.js")
-        templates.filters |= {"short": _short, "prose": prose, "plural": _plural, "begun": _begun}
+        templates.filters |= {"short": _short, "prose": prose, "plural": counted, "begun": _begun}
         templates.globals |= {
             "style": style,
             "script": script,
@@ -150,7 +151,7 @@ class Renderer:
             "new": new,
             "to_read": [(step, self._files(step.patch)) for step in to_read],
             "unchanged": [step.commit for step in between.steps if not step.is_to_be_read],
-            "left_out": counted(between.left_out),
+            "left_out": commits_by_owner(between.left_out),
         }
 
     def _files(self, patch: Patch) -> tuple[ChangedFile, ...]:
@@ -164,10 +165,10 @@ def facts(page: Page) -> list[str]:
     said = [page.status.summary]
     paths = {path for clash in page.branch.clashes for path in clash.paths}
     if paths:
-        said.append(f"{_plural(len(paths), 'file')} would conflict")
+        said.append(f"{counted(len(paths), 'file')} would conflict")
     synced = page.description.synced
     if synced is not None and synced.settled:
-        said.append(f"{_plural(len(synced.settled), 'conflict')} settled")
+        said.append(f"{counted(len(synced.settled), 'conflict')} settled")
     return said
 
 
@@ -183,10 +184,6 @@ def _finalize(value: object) -> object:
 
 def _short(sha: Sha) -> str:
     return sha[:_SHORT]
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def _begun(text: str) -> str:
