@@ -13,6 +13,7 @@ from merge_series import report
 from merge_series.change_commands import fold_command, show_rewrite, stack_command
 from merge_series.changes import changes, landings_seen
 from merge_series.inspect import BranchStatus, statuses, verify
+from merge_series.journal import DoneSync
 from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import resolve_main
@@ -234,15 +235,12 @@ def log_command(place: Place, *, as_json: bool) -> None:
 @click.pass_obj
 def undo_command(place: Place, *, dry_run: bool) -> None:
     """Take back the last operation that moved branches; run it twice to go two back."""
-    with place.at_work(is_kept=not dry_run) as (repository, operations):
-        refuse_stopped(operations)
-        record = to_undo(repository, operations)
-        if dry_run:
-            people.print(f"Would take back {record.name}:")
-        else:
-            operations.carry_out(record)
-            people.print(f"Took back {record.name}; redo brings it again.")
-        _say_moved(record.new, record.old)
+    record = _carry_out(place, to_undo, is_kept=not dry_run)
+    if dry_run:
+        people.print(f"Would take back {record.name}:")
+    else:
+        people.print(f"Took back {record.name}; redo brings it again.")
+    _say_moved(record.new, record.old)
 
 
 @merge_series.command("redo", epilog=texts.REDO)
@@ -250,15 +248,24 @@ def undo_command(place: Place, *, dry_run: bool) -> None:
 @click.pass_obj
 def redo_command(place: Place, *, dry_run: bool) -> None:
     """Bring the operation again that the last undo took back."""
-    with place.at_work(is_kept=not dry_run) as (repository, operations):
+    record = _carry_out(place, to_redo, is_kept=not dry_run)
+    if dry_run:
+        people.print(f"Would bring {record.name} again:")
+    else:
+        people.print(f"Brought {record.name} again.")
+    _say_moved(record.old, record.new)
+
+
+def _carry_out(
+    place: Place, choose: Callable[[Repository, Operations], DoneSync], *, is_kept: bool
+) -> DoneSync:
+    """Move the operation that is chosen back or forth; if not kept, only check that it can be."""
+    with place.at_work(is_kept=is_kept) as (repository, operations):
         refuse_stopped(operations)
-        record = to_redo(repository, operations)
-        if dry_run:
-            people.print(f"Would bring {record.name} again:")
-        else:
+        record = choose(repository, operations)
+        if is_kept:
             operations.carry_out(record)
-            people.print(f"Brought {record.name} again.")
-        _say_moved(record.old, record.new)
+        return record
 
 
 def _say_moved(before: Mapping[str, Sha | None], after: Mapping[str, Sha | None]) -> None:
