@@ -27,6 +27,7 @@ from stack.completion import PullRequestName
 from stack.console import people, print_json
 from stack.errors import ExitCode
 from stack.repository import encode
+from stack.words import counted
 
 
 @click.command("describe", epilog=texts.DESCRIBE)
@@ -65,7 +66,7 @@ def describe_command(place: Place, pr: str | None, output: Path | None, *, every
     output.mkdir(parents=True, exist_ok=True)
     for number, text in texts.items():
         (output / f"{number}.md").write_bytes(encode(text))
-    people.print(f"Wrote {len(texts)} descriptions to {output}.", soft_wrap=True)
+    people.print(f"Wrote {counted(len(texts), 'description')} to {output}.", soft_wrap=True)
 
 
 @click.command("show", epilog=texts.SHOW)
@@ -117,7 +118,7 @@ def links_command(place: Place, file: TextIO, *, as_json: bool) -> ExitCode:
         for item in unread:
             people.print(f"{item.where}: {item.text}: {item.why}", soft_wrap=True)
         people.print(
-            f"{len(read)} links: {len(checked) - len(broken)} stand, {len(broken)} broken, "
+            f"{counted(len(read), 'link')}: {len(checked) - len(broken)} stand, {len(broken)} broken, "
             f"{len(unread)} not understood."
         )
     return ExitCode.FOUND if broken or unread else ExitCode.DONE
