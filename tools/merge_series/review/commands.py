@@ -118,8 +118,8 @@ def links_command(place: Place, file: TextIO, *, as_json: bool) -> ExitCode:
         for item in unread:
             people.print(f"{item.where}: {item.text}: {item.why}", soft_wrap=True)
         people.print(
-            f"{counted(len(read), 'link')}: {len(checked) - len(broken)} stand, {len(broken)} broken, "
-            f"{len(unread)} not understood."
+            f"{counted(len(read), 'link')}: {len(checked) - len(broken)} stand, "
+            f"{len(broken)} broken, {len(unread)} not understood."
         )
     return ExitCode.FOUND if broken or unread else ExitCode.DONE
 

@@ -44,7 +44,9 @@ def site_command(place: Place, output: Path) -> None:
         (newest,) = read_commits(repository, "-1", main)
         renderer = Renderer(repository, carrier.series, newest)
         count = write_folder(output, renderer.site(reader, pages))
-    people.print(f"Wrote {counted(count, 'page')}; open {output / INDEX} in a browser.", soft_wrap=True)
+    people.print(
+        f"Wrote {counted(count, 'page')}; open {output / INDEX} in a browser.", soft_wrap=True
+    )
     for page in pages:
         if page.branch is not None and page.branch.left_out:
             people.print(
