@@ -6,9 +6,12 @@ from typing import NoReturn
 
 from merge_series.merger import Stopped
 from merge_series.operations import Operations, Pending
+from stack.command_line import typed
 from stack.errors import ExitCode, Refusal
 from stack.merging import CONFLICT_MARKER
 from stack.repository import Entry, Repository, Sha, decode, encode
+
+CONTINUE = "merge_series sync --continue"
 
 # No hook of the user's may run in the worktree that the program prepares, and no other repository
 # may change.
@@ -122,8 +125,10 @@ def take(operations: Operations, pending: Pending) -> Staged | Committed:
             _refuse(where, "HEAD names no commit; check out the merge again")
         if head == pending.ours:
             if worktree.resolve("MERGE_HEAD") is None:
-                _refuse(
-                    where, "the merge is no longer under way and nothing was committed; --abort"
+                raise Refusal(
+                    f"{where}: the merge is no longer under way and nothing was committed; drop "
+                    f"the sync with {typed('merge_series sync --abort')}",
+                    ExitCode.WAITING,
                 )
             tree = Sha(worktree.run("write-tree").text)
             _refuse_markers(worktree, where, pending, tree)
@@ -162,4 +167,4 @@ def _names(output: bytes) -> str:
 
 
 def _refuse(where: Path, what: str) -> NoReturn:
-    raise Refusal(f"{where}: {what}; then run merge_series sync --continue", ExitCode.WAITING)
+    raise Refusal(f"{where}: {what}; then run {typed(CONTINUE)}", ExitCode.WAITING)

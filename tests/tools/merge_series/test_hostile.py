@@ -134,7 +134,7 @@ def test_the_attributes_that_are_checked_out_change_no_offered_merge(world, attr
         3,
         (
             f"error: {world.desk}: {NOTES} still holds conflict markers; settle it, then git add; "
-            "then run merge_series sync --continue\n"
+            f"then run {world.typed('sync --continue')}\n"
         ),
     )
 
@@ -209,7 +209,8 @@ def test_a_kill_while_the_worktree_was_made_offers_the_merge_again(world):
         3,
         (
             f"error: {world.desk}: the worktree was not made to its end; it is there now with the "
-            "merge of #1 into by-hand: settle it, git add, then run merge_series sync --continue\n"
+            "merge of #1 into by-hand: settle it, git add, then run "
+            f"{world.typed('sync --continue')}\n"
         ),
     )
     settle(world)
@@ -280,7 +281,7 @@ def test_a_dependency_that_left_the_series_is_told(world):
     done = world.run("sync", "--continue")
     assert (done.code, done.err) == (
         1,
-        "error: SERIES.md no longer has #1; drop the sync with --abort\n",
+        f"error: SERIES.md no longer has #1; drop the sync with {world.typed('sync --abort')}\n",
     )
 
 

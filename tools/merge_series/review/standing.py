@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from carry.carried import Carrier
 from merge_series.plan import branch_heads, resolve_main, sources
 from merge_series.review.commits import Commit, read_commits
+from stack.command_line import typed
 from stack.errors import Refusal
 from stack.model import PullRequest, Series
 from stack.refs import heads
@@ -129,7 +130,7 @@ def find_read_commit(repository: Repository, standing: Standing, series: Series,
         Refusal: There is no one commit of that name, or it is none of this PR's.
     """
     pull_request = standing.pull_request
-    number = pull_request.number
+    show = typed(f"merge_series show {pull_request.number}")
     commit = resolve_commit(repository, text)
     if not repository.is_ancestor(commit, standing.head):
         found = heads(repository, [pr.branch for pr in series])
@@ -137,17 +138,18 @@ def find_read_commit(repository: Repository, standing: Standing, series: Series,
             if other.branch in found and repository.is_ancestor(commit, found[other.branch]):
                 raise Refusal(
                     f"{text}: is on {other.name} {other.branch}, not on {pull_request.name} "
-                    f"{pull_request.branch}; run merge_series show {other.number} --since {text}"
+                    f"{pull_request.branch}; "
+                    f"run {typed(f'merge_series show {other.number} --since {text}')}"
                 )
         raise Refusal(
             f"{text}: is not on {pull_request.branch}, which was rewritten or never had it, so "
-            f"what is new cannot be told; read the whole PR: merge_series show {number}"
+            f"what is new cannot be told; read the whole PR: {show}"
         )
     owner = owner_of(repository, standing.below, commit)
     if owner is not None:
         raise Refusal(
             f"{text}: is a commit of {owner}, on which {pull_request.name} stands, so it "
-            f"holds nothing of {pull_request.name}; read all of it: merge_series show {number}"
+            f"holds nothing of {pull_request.name}; read all of it: {show}"
         )
     return commit
 

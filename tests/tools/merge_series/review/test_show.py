@@ -336,29 +336,29 @@ def test_a_commit_that_was_not_read_on_this_pr_is_refused(stack):
         old["offsets"]: (
             "3",
             (
-                "is on #2 offsets, not on #3 by-hand; run merge_series show 2 --since "
-                f"{old['offsets']}"
+                "is on #2 offsets, not on #3 by-hand; run "
+                f"{stack.typed('show 2 --since')} {old['offsets']}"
             ),
         ),
         old["ratchet"]: (
             "3",
             (
                 "is a commit of #1, on which #3 stands, so it holds nothing of #3; "
-                "read all of it: merge_series show 3"
+                f"read all of it: {stack.typed('show 3')}"
             ),
         ),
         old["main"]: (
             "4",
             (
                 "is a commit of main, on which #4 stands, so it holds nothing of #4; "
-                "read all of it: merge_series show 4"
+                f"read all of it: {stack.typed('show 4')}"
             ),
         ),
         rewritten: (
             "3",
             (
                 "is not on by-hand, which was rewritten or never had it, so what is new cannot be "
-                "told; read the whole PR: merge_series show 3"
+                f"told; read the whole PR: {stack.typed('show 3')}"
             ),
         ),
         "0123456": (
