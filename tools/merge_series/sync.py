@@ -308,8 +308,7 @@ class Syncer:
         self._operations.remove_worktree()
         planned = stopped.planned
         files = self._merger(waiting.main).offered(stopped)
-        subject = messages.subject(planned.pull_request, planned.source)
-        message = f"{subject}\n\n{messages.body(_files(waiting.pending), None)}"
+        message = messages.offered(planned.pull_request, planned.source, _files(waiting.pending))
         kept = tuple(record.commit for record in waiting.merged)
         offer = person.Offer(stopped, message, files, kept)
         person.prepare(self._repository, self._operations.worktree, offer)

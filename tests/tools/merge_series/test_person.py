@@ -35,8 +35,7 @@ def test_a_stop_says_what_waits_where_and_moves_nothing(stopped):
     ]
     assert stopped.heads() == stopped.heads_before
     assert (stopped.desk / NOTES).read_text() == (
-        f"one\n<<<<<<< {stopped.git('rev-parse', 'HEAD', where=stopped.desk)}\nTWO\n=======\n2\n"
-        f">>>>>>> {stopped.git('rev-parse', 'MERGE_HEAD', where=stopped.desk)}\nthree\n"
+        "one\n<<<<<<< by-hand (#3)\nTWO\n=======\n2\n>>>>>>> ratchet (#1)\nthree\n"
     )
 
 
@@ -88,6 +87,8 @@ def test_continue_takes_a_commit_made_by_plain_git(stopped):
         stopped.message("by-hand")
         == f"""\
 Merge the list of reads from #1
+
+Merges ratchet (#1) into by-hand (#3).
 
 Conflicted, and how each was settled:
 - {NOTES}: by a person"""
