@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from carry.carried import Carrier
 from merge_series.plan import branch_heads, resolve_main, sources
 from merge_series.review.commits import Commit, read_commits
+from merge_series.review.recordings import Recording, find_recordings
 from stack.command_line import typed
 from stack.errors import Refusal
 from stack.model import PullRequest, Series
@@ -46,7 +47,9 @@ class Standing:
         main: The commit of main.
         parts: What the branch was put on: its dependencies in declared order, then main.
         below: What the PR stands on, directly or not, by name: main first, then each PR whose
-            branch exists, dependencies first. A commit is of the first that contains it.
+            branch exists, dependencies first, then what the branch absorbed. A commit is of the
+            first that contains it.
+        recordings: The merges it contains that only record something, by commit.
     """
 
     pull_request: PullRequest
@@ -54,6 +57,7 @@ class Standing:
     main: Sha
     parts: tuple[Part, ...]
     below: dict[str, Sha]
+    recordings: dict[Sha, Recording]
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -93,7 +97,15 @@ def stand(
     parts.append(_part(repository, MAIN, main, head, ()))
     closure = carrier.series.closure(*carrier.series.dependencies(pull_request))
     below = {MAIN: main} | {pr.name: found[pr.branch] for pr in closure if pr.branch in found}
-    return Standing(pull_request, head, main, tuple(parts), below)
+    merges = read_commits(repository, "--merges", head, f"^{main}")
+    recordings = find_recordings(repository, merges, carrier.series.generated)
+    # What was absorbed is no longer open: its branch may be gone, or the PR no dependency any more.
+    for name, absorbed in (pair for one in recordings for pair in one.absorbed.items()):
+        if name not in below or not repository.is_ancestor(absorbed, below[name]):
+            below[name if name not in below else f"{name} as absorbed"] = absorbed
+    return Standing(
+        pull_request, head, main, tuple(parts), below, {one.commit.sha: one for one in recordings}
+    )
 
 
 def _part(
