@@ -16,10 +16,11 @@ from merge_series.review.alone import alone
 from merge_series.review.check_links import LinkChecker
 from merge_series.review.description import describe, read_part_of
 from merge_series.review.foundation import lay
-from merge_series.review.github import GitHub, script
+from merge_series.review.github import GitHub
 from merge_series.review.link import Link, Unread, read_links
 from merge_series.review.markdown import markdown
-from merge_series.review.publishing import base_of, in_words, plan
+from merge_series.review.publishing import Wanted, base_of, in_words, plan, section
+from merge_series.review.script import script
 from merge_series.review.since import since
 from merge_series.review.standing import find_pull_request, find_read_commit, stand
 from merge_series.review.words import alone_text, links_table, since_text
@@ -141,22 +142,27 @@ def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> N
         chosen = [find_pull_request(series, pr) for pr in prs] or synced_pull_requests(carrier)
         found = branch_heads(repository, tuple(chosen))
         part_of, scanner = read_part_of(place.series), ReadScanner(repository)
-        github = GitHub(repository.directory)
-        publications = [
-            plan(
-                pull_request,
-                github.view(pull_request.number),
-                markdown(describe(repository, carrier, scanner, place.main, pull_request, part_of)),
-                base_of(carrier, place.main, pull_request),
+        wanted = [
+            Wanted(
+                pull_request.number,
+                pull_request.branch,
                 found[pull_request.branch],
+                base_of(carrier, place.main, pull_request),
+                section(
+                    pull_request.name,
+                    markdown(
+                        describe(repository, carrier, scanner, place.main, pull_request, part_of)
+                    ),
+                ),
             )
             for pull_request in chosen
         ]
-    calls = [call for publication in publications for call in publication.calls]
     if as_script:
-        _write(encode(script(repository.directory, calls)))
+        _write(encode(script(repository.directory, wanted)))
         return
-    if not calls:
+    github = GitHub(repository.directory)
+    publications = [plan(one, github.view(one.number)) for one in wanted]
+    if not any(publication.calls for publication in publications):
         people.print("Everything is published already; nothing was changed.")
         return
     for line in in_words(publications):
@@ -168,7 +174,7 @@ def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> N
         for call in publication.calls:
             github.call(call)
         if publication.calls:
-            people.print(f"{publication.pull_request.name}: done.")
+            people.print(f"{publication.name}: done.")
 
 
 _COLOURS = {b"+": b"32", b"-": b"31", b"@": b"36"}
