@@ -19,7 +19,7 @@ from merge_series.review.foundation import lay
 from merge_series.review.github import GitHub
 from merge_series.review.link import Link, Unread, read_links
 from merge_series.review.markdown import markdown
-from merge_series.review.publishing import Wanted, base_of, in_words, plan, section
+from merge_series.review.publishing import in_words, plan, want
 from merge_series.review.script import script
 from merge_series.review.since import since
 from merge_series.review.standing import find_pull_request, find_read_commit, stand
@@ -127,41 +127,41 @@ def links_command(place: Place, file: TextIO, *, as_json: bool) -> ExitCode:
 
 @click.command("publish", epilog=texts.PUBLISH)
 @click.argument("prs", metavar="[PR]...", nargs=-1, type=PullRequestName())
-@click.option("--print", "as_script", is_flag=True, help="Print the commands; change nothing.")
+@click.option(
+    "--print",
+    "as_script",
+    is_flag=True,
+    help="Print a script that does it, for where gh is; change nothing.",
+)
 @click.pass_obj
 def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> None:
     """Bring the PRs on GitHub up to date, through GitHub's own gh.
 
     PR is a number or a branch; without one, all that are open. For each: its description, between
-    two marker comments of its body (the rest is people's and stays), its base branch, and a comment
-    "/ok to test SHA" where none names the head. The branches have to be pushed. Shows what would
-    change and asks first.
+    two marker comments of its body (the rest is people's and stays), its base branch (of a PR from
+    a fork, main), and a comment "/ok to test SHA" where none names the head. The branches have to
+    be pushed. Shows what would change and asks first.
     """
     with place.read() as (repository, carrier):
         series = carrier.series
         chosen = [find_pull_request(series, pr) for pr in prs] or synced_pull_requests(carrier)
         found = branch_heads(repository, tuple(chosen))
         part_of, scanner = read_part_of(place.series), ReadScanner(repository)
-        wanted = [
-            Wanted(
-                pull_request.number,
-                pull_request.branch,
+        all_wanted = [
+            want(
+                carrier,
+                place.main,
+                pull_request,
                 found[pull_request.branch],
-                base_of(carrier, place.main, pull_request),
-                section(
-                    pull_request.name,
-                    markdown(
-                        describe(repository, carrier, scanner, place.main, pull_request, part_of)
-                    ),
-                ),
+                markdown(describe(repository, carrier, scanner, place.main, pull_request, part_of)),
             )
             for pull_request in chosen
         ]
     if as_script:
-        _write(encode(script(repository.directory, wanted)))
+        _write(encode(script(repository.directory, all_wanted)))
         return
     github = GitHub(repository.directory)
-    publications = [plan(one, github.view(one.number)) for one in wanted]
+    publications = [plan(one, github.view(one.number)) for one in all_wanted]
     if not any(publication.calls for publication in publications):
         people.print("Everything is published already; nothing was changed.")
         return

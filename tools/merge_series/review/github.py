@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from stack.command_line import typed
 from stack.errors import Refusal
 from stack.repository import Sha
 
-_FIELDS = "baseRefName,body,comments,headRefOid,url"
+_FIELDS = "baseRefName,body,comments,headRefOid,isCrossRepository,url"
 _URL = re.compile(r"\Ahttps?://([^/]+)/([^/]+/[^/]+)/pull/[0-9]+\Z")
 
 # What gh reads a token from. Nothing here needs one, but what gh says on a failure is passed on.
@@ -43,6 +44,7 @@ class Published:
         base: The branch it is to be merged into.
         head: Its head.
         comments: The texts of its comments.
+        is_from_fork: Whether its branch is in another repository than its base.
         host: Where it is, such as ``github.com``.
         path: Its path in that host's REST interface.
     """
@@ -51,6 +53,7 @@ class Published:
     base: str
     head: Sha
     comments: tuple[str, ...]
+    is_from_fork: bool
     host: str
     path: str
 
@@ -93,6 +96,7 @@ class GitHub:
                 base=data["baseRefName"],
                 head=Sha(data["headRefOid"]),
                 comments=tuple(comment["body"] for comment in data["comments"]),
+                is_from_fork=data["isCrossRepository"],
                 host=host,
                 path=f"repos/{repository}/pulls/{number}",
             )
@@ -124,7 +128,7 @@ class GitHub:
             ) from error
         if done.returncode:
             said = without_tokens(" ".join(done.stderr.decode("utf-8", "replace").split()))
-            name = " ".join(call.arguments[:3])
+            name = " ".join(takewhile(lambda word: not word.startswith("-"), call.arguments))
             raise Refusal(f"gh {name} failed with status {done.returncode}: {said or 'no message'}")
         return done.stdout.decode("utf-8", "replace")
 

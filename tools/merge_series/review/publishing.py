@@ -23,7 +23,9 @@ class Wanted:
         number: The PR's number.
         branch: Its branch.
         head: Head of its branch.
-        base: The branch it is to be merged into.
+        base: The branch it is to be merged into: that of its first open dependency, or main.
+        main: Main's branch. A PR from a fork is merged into this one: the branches of what it
+            depends on are in the fork as well, and GitHub takes no base from there.
         ours: What is ours of its body.
     """
 
@@ -31,6 +33,7 @@ class Wanted:
     branch: str
     head: Sha
     base: str
+    main: str
     ours: str
 
     @property
@@ -54,10 +57,31 @@ class Publication:
     calls: tuple[Call, ...]
 
 
-def base_of(carrier: Carrier, main_name: str, pull_request: PullRequest) -> str:
-    """The branch a PR is to be merged into: its first open dependency, else main."""
+def want(
+    carrier: Carrier, main_name: str, pull_request: PullRequest, head: Sha, text: str
+) -> Wanted:
+    """What GitHub is to have of a PR.
+
+    Args:
+        carrier: The series.
+        main_name: The revision that is main.
+        pull_request: The PR.
+        head: Head of its branch.
+        text: Its description.
+
+    Raises:
+        Refusal: The description holds a marker.
+    """
+    main = main_name.rpartition("/")[2]
     dependencies = sources(carrier, pull_request)
-    return dependencies[0].branch if dependencies else main_name.rpartition("/")[2]
+    return Wanted(
+        pull_request.number,
+        pull_request.branch,
+        head,
+        dependencies[0].branch if dependencies else main,
+        main,
+        section(pull_request.name, text),
+    )
 
 
 def plan(wanted: Wanted, published: Published) -> Publication:
@@ -81,13 +105,14 @@ def plan(wanted: Wanted, published: Published) -> Publication:
     if body != published.body:
         changes.append("its text")
         fields += ["--field", "body=@-"]
-    if wanted.base != published.base:
-        changes.append(f"its base, from {published.base} to {wanted.base}")
-        fields += ["--raw-field", f"base={wanted.base}"]
+    base = wanted.main if published.is_from_fork else wanted.base
+    if base != published.base:
+        changes.append(f"its base, from {published.base} to {base}")
+        fields += ["--raw-field", f"base={base}"]
     if fields:
         stdin = body if body != published.body else None
-        patch = ("api", "--silent", "--hostname", published.host, "--method", "PATCH")
-        calls.append(Call((*patch, published.path, *fields), stdin))
+        patch = ("--silent", "--hostname", published.host, "--method", "PATCH")
+        calls.append(Call(("api", published.path, *patch, *fields), stdin))
     request = f"/ok to test {wanted.head}"
     if not any(request in comment for comment in published.comments):
         changes.append(f"a comment {request}")

@@ -56,25 +56,29 @@ new_body() {{
     ' "$work/ours" -
 }}
 
-# publish NUMBER BRANCH HEAD BASE: its text is on standard input
+# publish NUMBER BRANCH HEAD BASE MAIN: its text is on standard input
 publish() {{
     cat > "$work/ours"
-    gh pr view "$1" --json baseRefName,body,headRefOid,url \\
-        --jq '.url, .headRefOid, .baseRefName, .body' > "$work/published"
+    gh pr view "$1" --json baseRefName,body,headRefOid,isCrossRepository,url \\
+        --jq '.url, .headRefOid, .baseRefName, .isCrossRepository, .body' > "$work/published"
     place=$(sed -n '1s|^https*://||p' "$work/published")
     head=$(sed -n 2p "$work/published")
     base=$(sed -n 3p "$work/published")
+    wanted=$4
+    if [ "$(sed -n 4p "$work/published")" = true ]; then
+        wanted=$5  # GitHub takes no base from a fork
+    fi
     if [ "$head" != "$3" ]; then
         echo "#$1: GitHub has its head at $head, and $2 is at $3; push the branch first" >&2
         exit 1
     fi
-    sed 1,3d "$work/published" > "$work/body"
+    sed 1,4d "$work/published" > "$work/body"
     new_body "$1" < "$work/body" > "$work/new"
     # gh ends what it prints with a line end that the body has not.
-    if {{ cat "$work/new"; echo; }} | cmp -s - "$work/body" && [ "$base" = "$4" ]; then :; else
+    if {{ cat "$work/new"; echo; }} | cmp -s - "$work/body" && [ "$base" = "$wanted" ]; then :; else
         path=${{place#*/}}
         gh api --silent --hostname "${{place%%/*}}" --method PATCH \\
-            "repos/${{path%/pull/*}}/pulls/$1" --field "body=@$work/new" --raw-field "base=$4"
+            "repos/${{path%/pull/*}}/pulls/$1" --field "body=@$work/new" --raw-field "base=$wanted"
     fi
     gh pr view "$1" --json comments --jq '.comments[].body' > "$work/comments"
     grep -qF "/ok to test $3" "$work/comments" || gh pr comment "$1" --body "/ok to test $3"
@@ -93,8 +97,8 @@ def script(folder: Path, pull_requests: Sequence[Wanted]) -> str:
         folder=shlex.quote(str(folder)), begin=shlex.quote(BEGIN), end=shlex.quote(END)
     )
     calls = [
-        f"printf '%s\\n' {shlex.quote(wanted.ours)} |\n    "
-        + shlex.join(("publish", str(wanted.number), wanted.branch, wanted.head, wanted.base))
-        for wanted in pull_requests
+        f"printf '%s\\n' {shlex.quote(one.ours)} |\n    "
+        + shlex.join(("publish", str(one.number), one.branch, one.head, one.base, one.main))
+        for one in pull_requests
     ]
     return "\n".join([head, *calls]) + "\n"

@@ -90,7 +90,9 @@ def view(pr: dict[str, object], given: dict[str, str]) -> None:
         fail(f"Unknown JSON field: {wanted}")
     shown = {field: pr[field] for field in wanted}
     lines = asked(shown, given["--jq"]) if "--jq" in given else [json.dumps(shown)]
-    sys.stdout.buffer.write("".join(f"{line}\n" for line in lines).encode())
+    # jq writes a text as it is, and true as JSON does.
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    sys.stdout.buffer.write("".join(f"{text}\n" for text in texts).encode())
 
 
 def patch(state: dict[str, object], path: str, given: list[tuple[str, str]]) -> None:
@@ -101,6 +103,8 @@ def patch(state: dict[str, object], path: str, given: list[tuple[str, str]]) -> 
         fail("gh: Not Found (HTTP 404)")
     if one.get("--method") != "PATCH" or path.removeprefix(prefix) not in state["prs"]:
         fail("gh: Not Found (HTTP 404)")
+    if state["prs"][path.removeprefix(prefix)].get("refuses"):
+        fail("gh: Validation Failed (HTTP 422)")
     names = {"body": "body", "base": "baseRefName"}
     for flag, value in given:
         if flag in {"--field", "--raw-field"}:

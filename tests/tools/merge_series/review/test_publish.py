@@ -11,7 +11,7 @@ import pytest
 
 from merge_series.review.publishing import BEGIN, END
 
-PATCH = ["api", "--silent", "--hostname", "github.com", "--method", "PATCH"]
+PATCH = ["--silent", "--hostname", "github.com", "--method", "PATCH"]
 BODY = ["--field", "body=@-"]
 PEOPLES = "Read me first.\r\n\r\n- [x] mine\r\n"
 
@@ -65,6 +65,7 @@ def hub(world, tmp_path_factory, monkeypatch):
             "baseRefName": "main",
             "headRefOid": heads[branch],
             "comments": [],
+            "isCrossRepository": False,
             "url": f"https://github.com/NVIDIA/Megatron-LM/pull/{number}",
         }
         for number, branch in ((1, "ratchet"), (2, "offsets"), (3, "by-hand"))
@@ -98,11 +99,11 @@ def test_it_asks_and_then_changes_text_base_and_comments(hub):
     assert done.stderr == f"{plan}#1: done.\n#2: done.\n#3: done.\n"
     state = hub.state
     assert state["calls"] == [
-        [*PATCH, "repos/NVIDIA/Megatron-LM/pulls/1", *BODY],
+        ["api", "repos/NVIDIA/Megatron-LM/pulls/1", *PATCH, *BODY],
         ["pr", "comment", "1", "--body", f"/ok to test {heads['ratchet']}"],
-        [*PATCH, "repos/NVIDIA/Megatron-LM/pulls/2", *BODY, "--raw-field", "base=ratchet"],
+        ["api", "repos/NVIDIA/Megatron-LM/pulls/2", *PATCH, *BODY, "--raw-field", "base=ratchet"],
         ["pr", "comment", "2", "--body", f"/ok to test {heads['offsets']}"],
-        [*PATCH, "repos/NVIDIA/Megatron-LM/pulls/3", *BODY, "--raw-field", "base=ratchet"],
+        ["api", "repos/NVIDIA/Megatron-LM/pulls/3", *PATCH, *BODY, "--raw-field", "base=ratchet"],
     ]
     text = hub.world.run("describe", "2").out
     assert state["prs"]["2"] == {
@@ -110,6 +111,7 @@ def test_it_asks_and_then_changes_text_base_and_comments(hub):
         "baseRefName": "ratchet",
         "headRefOid": heads["offsets"],
         "comments": [{"body": f"/ok to test {heads['offsets']}"}],
+        "isCrossRepository": False,
         "url": "https://github.com/NVIDIA/Megatron-LM/pull/2",
     }
     assert state["prs"]["1"]["body"].startswith(BEGIN)
@@ -164,6 +166,31 @@ def test_the_printed_script_does_the_same(hub, monkeypatch, body):
         assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
         assert hub.state["prs"] == asked["prs"]
         assert len(hub.state["calls"]) == len(asked["calls"])
+
+
+def test_a_change_that_github_refuses_is_named(hub):
+    hub.change("1", refuses=True)
+    done = hub.publish("1", answer="y\n")
+    assert (done.returncode, done.stderr.partition("[y/N]: ")[2]) == (
+        1,
+        (
+            "error: gh api repos/NVIDIA/Megatron-LM/pulls/1 failed with status 1: "
+            "gh: Validation Failed (HTTP 422)\n"
+        ),
+    )
+
+
+def test_a_pr_from_a_fork_stays_on_main(hub):
+    hub.change("2", isCrossRepository=True, baseRefName="old")
+    before = hub.state
+    script = hub.publish("--print", "2").stdout
+    done = hub.publish("2", answer="y\n")
+    assert "its base, from old to main," in done.stderr
+    assert hub.state["prs"]["2"]["baseRefName"] == "main"
+    asked = hub.state
+    hub.file.write_text(json.dumps(before))
+    assert subprocess.run(["sh"], input=script, check=False, text=True).returncode == 0
+    assert hub.state["prs"] == asked["prs"]
 
 
 def test_the_printed_script_stops_where_publish_does(hub):
