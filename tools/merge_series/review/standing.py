@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from carry.carried import Carrier
-from merge_series.plan import branch_heads, resolve_main, sources
+from merge_series.plan import branch_heads, resolve_main, sources, synced_pull_requests
 from merge_series.review.commits import Commit, read_commits
 from merge_series.review.recordings import Recording, find_recordings
 from stack.command_line import typed
@@ -84,12 +84,15 @@ def stand(
     """Find out where a PR's branch stands.
 
     Raises:
-        Refusal: The branch or main does not exist.
+        Refusal: Main does not exist, or the branch, or that of an open PR that it stands on.
     """
     main = resolve_main(repository, carrier, main_name)
-    head = branch_heads(repository, (pull_request,))[pull_request.branch]
+    # Without a branch that it stands on, the lines there would seem to be its own.
+    is_open = synced_pull_requests(carrier)
+    needed = (pr for pr in carrier.series.closure(pull_request) if pr in is_open)
+    head = branch_heads(repository, (pull_request, *needed))[pull_request.branch]
     found = heads(repository, [pr.branch for pr in carrier.series])
-    dependencies = tuple(pr for pr in sources(carrier, pull_request) if pr.branch in found)
+    dependencies = sources(carrier, pull_request)
     parts = [
         _part(repository, pr.name, found[pr.branch], head, carrier.series.closure(pr))
         for pr in dependencies
