@@ -11,7 +11,7 @@ from merge_series.merger import Merger, Planned, Stopped
 from merge_series.plan import branch_heads
 from merge_series.records import MergeRecord
 from stack.errors import ExitCode, Refusal
-from stack.model import PullRequest
+from stack.model import PullRequest, Series
 from stack.repository import Repository, Sha
 from stack.series_edit import NewPullRequest, with_pull_request
 
@@ -69,6 +69,18 @@ def add_pull_request(
     merger = Merger(repository, whole, ReadScanner(repository), main)
     dependencies = whole.series.dependencies(pull_request)
     return start_on(repository, merger, pull_request, dependencies, because), rewrite
+
+
+def implied(series: Series, numbers: Sequence[int]) -> dict[int, int]:
+    """Which of some PRs need not be named as dependencies, each with one that depends on it."""
+    chosen = [series.pull_requests[number] for number in numbers]
+    below = {pr.number: {held.number for held in series.closure(pr)} for pr in chosen}
+    return {
+        number: other
+        for number in numbers
+        for other in numbers
+        if other != number and number in below[other]
+    }
 
 
 def refuse_known(repository: Repository, carrier: Carrier, new: NewPullRequest) -> None:

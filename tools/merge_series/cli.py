@@ -30,7 +30,7 @@ from merge_series.sync import (
     refuse_stopped,
 )
 from merge_series.undo import to_redo, to_undo
-from stack.command_line import Tool
+from stack.command_line import Tool, typed
 from stack.console import people, print_json, run
 from stack.errors import ExitCode
 from stack.refs import heads
@@ -333,7 +333,7 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
     else:
         people.print(
             f"The merge waits in {worktree}\nSettle it there, git add or commit, then run "
-            "merge_series sync --continue (or --abort). No branch has moved.",
+            f"{typed('merge_series sync --continue')} (or --abort). No branch has moved.",
             soft_wrap=True,
         )
     return ExitCode.WAITING

@@ -17,11 +17,14 @@ from merge_series.merger import Merger, Planned
 from merge_series.plan import branch_heads, sources, synced_pull_requests
 from merge_series.records import MergeRecord
 from merge_series.resolve import main_below
+from stack.command_line import typed
 from stack.errors import Refusal
 from stack.model import PullRequest, Series
 from stack.refs import refuse_busy
 from stack.repository import Repository, Sha
 from stack.series_edit import NewPullRequest, with_dependencies, with_pull_request, with_state
+
+_SYNC = "merge_series sync"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +202,7 @@ class _Folder:
             if main != mains[first]:
                 raise Refusal(
                     f"{branch} stands on {main[:12]} of main and {first} on {mains[first][:12]}; "
-                    "run merge_series sync first"
+                    f"run {typed(_SYNC)} first"
                 )
         for pull_request in self.folded:
             for source in sources(self.carrier, pull_request):
@@ -207,7 +210,7 @@ class _Folder:
                     heads[source.branch], heads[pull_request.branch]
                 ):
                     raise Refusal(
-                        f"{pull_request.branch} lacks {source.name}; run merge_series sync first"
+                        f"{pull_request.branch} lacks {source.name}; run {typed(_SYNC)} first"
                     )
 
     def _base(
@@ -273,7 +276,7 @@ class _Folder:
         if paths:
             raise Refusal(
                 f"{self.successor.branch} would not hold what merging the folded PRs does: they "
-                f"differ in {', '.join(paths)}; nothing was changed. Run merge_series sync first, "
+                f"differ in {', '.join(paths)}; nothing was changed. Run {typed(_SYNC)} first, "
                 "or fold fewer PRs"
             )
 

@@ -24,16 +24,26 @@ class Place:
 
     @contextmanager
     def open(self) -> Iterator[tuple[Repository, Carrier]]:
-        """The repository and the series."""
+        """The repository and the series.
+
+        Raises:
+            Refusal: The clone is shallow, so nothing that is read off its history would be true.
+        """
         carrier = Carrier.open(self.series)
         with Repository.open(self.repo) as repository:
+            refuse_shallow(repository)
             yield repository, carrier
 
     @contextmanager
     def read(self) -> Iterator[tuple[Repository, Carrier]]:
-        """The same, with a temporary object folder: whatever is computed leaves no trace."""
+        """The same, with a temporary object folder: whatever is computed leaves no trace.
+
+        Raises:
+            Refusal: As for ``open``.
+        """
         carrier = Carrier.open(self.series)
         with self._traceless() as repository:
+            refuse_shallow(repository)
             yield repository, carrier
 
     @contextmanager

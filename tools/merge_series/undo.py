@@ -5,6 +5,7 @@ from dataclasses import replace
 from merge_series.journal import DoneSync
 from merge_series.operations import Operations
 from merge_series.transaction import refuse_in_the_way
+from stack.command_line import typed
 from stack.errors import Refusal
 from stack.refs import branch_ref, values
 from stack.repository import Repository
@@ -20,7 +21,8 @@ def to_undo(repository: Repository, operations: Operations) -> DoneSync:
     done = operations.done()
     if not done:
         raise Refusal(
-            "no operation of merge_series is left to undo here; merge_series log lists the syncs"
+            "no operation of merge_series is left to undo here; "
+            f"{typed('merge_series log')} lists the syncs"
         )
     record = replace(done[-1], state="undoing")
     _refuse_moved(repository, record)
@@ -39,7 +41,7 @@ def to_redo(repository: Repository, operations: Operations) -> DoneSync:
     if not undone:
         raise Refusal(
             "no operation was undone since the last one; there is nothing to redo; "
-            "merge_series undo comes first"
+            f"{typed('merge_series undo')} comes first"
         )
     record = replace(undone[0], state="redoing")
     _refuse_moved(repository, record)

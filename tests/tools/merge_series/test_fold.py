@@ -192,7 +192,7 @@ def test_branches_out_of_step_are_refused(diamond):
     done = refused(diamond, "1", "2", "3", "4")
     assert (done.code, done.err) == (
         1,
-        "error: top lacks #2; run merge_series sync first\n",
+        f"error: top lacks #2; run {diamond.typed('sync')} first\n",
     )
 
 
@@ -274,5 +274,5 @@ def test_a_dependent_on_an_older_main_is_synced_first(hand):
     before = hand.heads()
     done = hand.run("fold", "--pr", "9", "--branch", "all", "--title", "All", "2")
     places = f"top stands on {old[:12]} of main and mid on {new[:12]}"
-    assert (done.code, done.err) == (1, f"error: {places}; run merge_series sync first\n")
+    assert (done.code, done.err) == (1, f"error: {places}; run {hand.typed('sync')} first\n")
     assert hand.heads() == before

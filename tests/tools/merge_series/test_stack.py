@@ -54,6 +54,36 @@ def test_on_one_dependency_the_branch_starts_at_its_head(two):
     assert two.run("sync").code == 0
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_dependency_that_another_brings_is_allowed_and_said(hand, more):
+    hand.declare("#1 one main", "#2 two #1", "#3 three #2", "#4 other main")
+    hand.grow("one", "main", {"one.txt": "1\n"})
+    hand.grow("two", "one", {"two.txt": "1\n"})
+    hand.grow("three", "two", {"three.txt": "1\n"})
+    hand.grow("other", "main", {"other.txt": "1\n"})
+    head = hand.heads()["three"]
+    done = hand.run(
+        "stack",
+        "--pr=7",
+        "--branch=more",
+        "--title=More",
+        "--because=it is",
+        "--on=3",
+        "--on=1",
+        *more,
+    )
+    assert done.code == 0, done.err
+    starts = "would start" if more else "starts"
+    assert done.err.splitlines()[-2:] == [
+        "#1 need not be named: #3 depends on it.",
+        f"more {starts} at {head[:12]}: the head of what it is on",
+    ]
+    done = hand.run(
+        "stack", "--pr=8", "--branch=most", "--title=Most", "--because=it is", "--on=2", "--on=4"
+    )
+    assert (done.code, "need not" in done.err) == (0, False)
+
+
 def test_on_several_it_starts_at_their_merge_which_says_why(two):
     done = add(two, "1", "2")
     assert done.code == 0, done.err

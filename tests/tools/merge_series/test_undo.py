@@ -43,8 +43,8 @@ def test_undo_goes_back_one_sync_at_a_time_and_redo_forth(twice):
     assert (done.code, done.err) == (
         1,
         (
-            "error: no operation of merge_series is left to undo here; merge_series log lists "
-            "the syncs\n"
+            "error: no operation of merge_series is left to undo here; "
+            f"{twice.typed('log')} lists the syncs\n"
         ),
     )
     done = twice.run("redo")
@@ -58,7 +58,7 @@ def test_undo_goes_back_one_sync_at_a_time_and_redo_forth(twice):
         1,
         (
             "error: no operation was undone since the last one; there is nothing to redo; "
-            "merge_series undo comes first\n"
+            f"{twice.typed('undo')} comes first\n"
         ),
     )
 
