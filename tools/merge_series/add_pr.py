@@ -10,7 +10,7 @@ from merge_series.declared import Rewrite
 from merge_series.merger import Merger, Planned, Stopped
 from merge_series.plan import branch_heads
 from merge_series.records import MergeRecord
-from stack.errors import ExitCode, Refusal
+from stack.errors import Refusal
 from stack.model import PullRequest
 from stack.repository import Repository, Sha
 from stack.series_edit import NewPullRequest, with_pull_request
@@ -142,8 +142,7 @@ def merged_or_refused(merger: Merger, planned: Planned) -> MergeRecord:
         raise Refusal(
             f"{planned.pull_request.branch}: merging {planned.source_name} needs a person for "
             f"{files}; nothing was changed. Merge {planned.theirs[:12]} into {planned.ours[:12]} "
-            "by hand on a branch that both are to flow into, and declare that",
-            ExitCode.WAITING,
+            "by hand on a branch that both are to flow into, and declare that"
         )
     return result
 

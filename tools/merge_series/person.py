@@ -122,8 +122,10 @@ def take(operations: Operations, pending: Pending) -> Staged | Committed:
             _refuse(where, "HEAD names no commit; check out the merge again")
         if head == pending.ours:
             if worktree.resolve("MERGE_HEAD") is None:
-                _refuse(
-                    where, "the merge is no longer under way and nothing was committed; --abort"
+                raise Refusal(
+                    f"{where}: the merge is no longer under way and nothing was committed; drop "
+                    "it with merge_series sync --abort, then run merge_series sync",
+                    ExitCode.WAITING,
                 )
             tree = Sha(worktree.run("write-tree").text)
             _refuse_markers(worktree, where, pending, tree)

@@ -200,7 +200,7 @@ def test_a_merge_that_needs_a_person_is_refused(diamond):
     diamond.declare("#1 root main", "#2 left #1", "#3 right #1")
     diamond.commit("right", {"shared.txt": "AA\nB\nc\nd\nE\n"}, "Take the first line as well")
     done = refused(diamond, "2", "3")
-    assert done.code == 3
+    assert done.code == 1
     assert done.err.startswith("error: whole: merging #3 needs a person for shared.txt: ")
 
 

@@ -143,10 +143,6 @@ def test_a_second_sync_is_refused_while_one_waits(stopped):
             ),
             f"changed but not staged: {NOTES}; git add or git restore them",
         ),
-        (
-            lambda w: w.git("merge", "--abort", where=w.desk),
-            "the merge is no longer under way and nothing was committed; --abort",
-        ),
     ],
 )
 def test_continue_says_what_is_still_open(stopped, prepare, what):
@@ -157,6 +153,22 @@ def test_continue_says_what_is_still_open(stopped, prepare, what):
         f"error: {stopped.desk}: {what}; then run merge_series sync --continue\n",
     )
     assert stopped.heads() == stopped.heads_before
+
+
+def test_a_merge_that_was_dropped_in_the_worktree_is_to_be_made_again(stopped):
+    stopped.git("merge", "--abort", where=stopped.desk)
+    done = stopped.run("sync", "--continue")
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: {stopped.desk}: the merge is no longer under way and nothing was committed; "
+            "drop it with merge_series sync --abort, then run merge_series sync\n"
+        ),
+    )
+    assert stopped.heads() == stopped.heads_before
+    assert stopped.run("sync", "--abort").code == 0
+    done = stopped.run("sync")
+    assert "by-hand: merging #1 needs a person for:" in done.err
 
 
 def test_a_commit_that_lacks_what_is_merged_is_refused(stopped):

@@ -128,7 +128,7 @@ def test_a_conflict_between_dependencies_is_refused(two):
     two.commit("two", {"shared.txt": "AA\nb\nc\nd\nE\n"}, "Take the first line as well")
     heads = two.heads()
     done = refused(two, "1", "2")
-    assert done.code == 3
+    assert done.code == 1
     assert done.err.startswith("error: more: merging #2 needs a person for shared.txt: ")
     assert done.err.endswith(
         f"; nothing was changed. Merge {heads['two'][:12]} into {heads['one'][:12]} by hand on a "
