@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series.declared import Rewrite
+from merge_series.in_step import refuse_out_of_step
 from merge_series.merger import Merger, Planned, Stopped
-from merge_series.plan import branch_heads
+from merge_series.plan import branch_heads, synced_pull_requests
 from merge_series.records import MergeRecord
 from stack.errors import Refusal
 from stack.model import PullRequest
@@ -47,8 +48,8 @@ def add_pull_request(
         Where the branch starts, and what becomes of SERIES.md.
 
     Raises:
-        Refusal: The PR or its branch exists, a dependency is not one to build on, or merging the
-            dependencies needs a person.
+        Refusal: The PR or its branch exists, a dependency is not one to build on, several are not
+            in step with each other, or merging them needs a person.
     """
     refuse_known(repository, carrier, new)
     for number in new.depends_on:
@@ -68,6 +69,10 @@ def add_pull_request(
     pull_request = whole.series.pull_requests[new.number]
     merger = Merger(repository, whole, ReadScanner(repository), main)
     dependencies = whole.series.dependencies(pull_request)
+    if len(dependencies) > 1:
+        closure = whole.series.closure(*dependencies)
+        below = tuple(pr for pr in synced_pull_requests(whole) if pr in closure)
+        refuse_out_of_step(repository, whole, main, below, branch_heads(repository, below))
     return start_on(repository, merger, pull_request, dependencies, because), rewrite
 
 

@@ -13,6 +13,7 @@ from carry.generated import ReadScanner
 from merge_series.add_pr import merged_or_refused, refuse_known, start_on
 from merge_series.declared import Rewrite
 from merge_series.history import ABSORBS
+from merge_series.in_step import refuse_out_of_step
 from merge_series.merger import Merger, Planned
 from merge_series.plan import branch_heads, sources, synced_pull_requests
 from merge_series.records import MergeRecord
@@ -142,7 +143,9 @@ class _Folder:
         heads = branch_heads(self.repository, (*self.folded, *outside))
         # A dependent on an older main would get the newer one from what is folded, and with it
         # what landed since; only a sync knows how to absorb that.
-        self._check_in_step({**heads, **dependents})
+        refuse_out_of_step(
+            self.repository, self.carrier, self.main, self.folded, {**heads, **dependents}
+        )
         head, records = self._base(heads, outside)
         base = whole = head
         for place, pull_request in enumerate(self.folded):
@@ -191,24 +194,6 @@ class _Folder:
             MergeRecord(dependent.branch, self.successor.name, tip, head, commit, subject)
         )
         return records
-
-    def _check_in_step(self, heads: dict[str, Sha]) -> None:
-        mains = {b: main_below(self.repository, head, self.main) for b, head in heads.items()}
-        first = next(iter(mains))
-        for branch, main in mains.items():
-            if main != mains[first]:
-                raise Refusal(
-                    f"{branch} stands on {main[:12]} of main and {first} on {mains[first][:12]}; "
-                    "run merge_series sync first"
-                )
-        for pull_request in self.folded:
-            for source in sources(self.carrier, pull_request):
-                if not self.repository.is_ancestor(
-                    heads[source.branch], heads[pull_request.branch]
-                ):
-                    raise Refusal(
-                        f"{pull_request.branch} lacks {source.name}; run merge_series sync first"
-                    )
 
     def _base(
         self, heads: dict[str, Sha], outside: tuple[PullRequest, ...]
