@@ -12,10 +12,9 @@ from carry.carried import Carrier
 from merge_series.history import Commit, History
 from merge_series.mainline import MainLine, look
 from merge_series.operations import Operations
-from merge_series.plan import sources, synced_pull_requests
+from merge_series.plan import heads_by_number, sources, synced_pull_requests
 from stack.errors import Refusal
 from stack.model import PullRequest
-from stack.refs import heads
 from stack.repository import Repository, Sha
 
 _STAYS = "what a branch holds cannot be taken out by adding commits"
@@ -47,8 +46,7 @@ def changes(
     repository: Repository, carrier: Carrier, operations: Operations, main: Sha
 ) -> tuple[Change, ...]:
     """What the declared stack says otherwise than the branches, in the order of the series."""
-    branches = heads(repository, [pr.branch for pr in carrier.series])
-    known = {pr.number: branches[pr.branch] for pr in carrier.series if pr.branch in branches}
+    known = heads_by_number(repository, carrier)
     history = History.read(repository, known, main)
     return tuple(_Finder(repository, carrier, operations, main, history).find())
 
@@ -69,8 +67,7 @@ def refuse_changes(
 
 def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> tuple[str, ...]:
     """A sentence for each PR that seems to have landed; nothing is proven and nothing written."""
-    branches = heads(repository, [pr.branch for pr in carrier.series])
-    known = {pr.number: branches[pr.branch] for pr in carrier.series if pr.branch in branches}
+    known = heads_by_number(repository, carrier)
     if not known:
         return ()
     line = MainLine.read(repository, main, known)

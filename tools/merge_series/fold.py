@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series.add_pr import merged_or_refused, refuse_known, start_on
+from merge_series.credit import coauthors, with_coauthors
 from merge_series.declared import Rewrite
 from merge_series.history import ABSORBS
 from merge_series.in_step import refuse_out_of_step
@@ -148,6 +149,7 @@ class _Folder:
         )
         head, records = self._base(heads, outside)
         base = whole = head
+        authors = coauthors(self.repository, self.carrier, self.main, self.folded)
         for place, pull_request in enumerate(self.folded):
             theirs = heads[pull_request.branch]
             before = self.repository.tree_of(whole)
@@ -159,7 +161,7 @@ class _Folder:
                     f"{pull_request.name} changes nothing beyond what the others bring; leave it "
                     "out of the fold"
                 )
-            message = _message(pull_request)
+            message = with_coauthors(_message(pull_request), authors[pull_request.number])
             commit = self.repository.commit_tree(tree, [head], message)
             subject = message.partition("\n")[0]
             branch = self.successor.branch

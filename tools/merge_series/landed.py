@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from carry.carried import Carrier
 from merge_series.history import ABSORBS, History
 from merge_series.mainline import MainLine, Seen, look
+from merge_series.plan import heads_by_number
 from merge_series.records import MergeRecord
 from stack.errors import Refusal
 from stack.merging import merge_trees
 from stack.model import PullRequest, Series
-from stack.refs import heads
 from stack.repository import Repository, Sha
 
 
@@ -148,8 +148,7 @@ def find_landings(
     Raises:
         Refusal: A PR seems to have landed, but not as its branch is, or not for good.
     """
-    branches = heads(repository, [pr.branch for pr in carrier.series])
-    known = {pr.number: branches[pr.branch] for pr in carrier.series if pr.branch in branches}
+    known = heads_by_number(repository, carrier)
     line = MainLine.read(repository, main, known)
     history = History.read(repository, known, main)
     finder = _Finder(repository, carrier, line, history)
