@@ -205,7 +205,7 @@ def verify_command(place: Place, *, as_json: bool) -> ExitCode:
 @_json_option
 @click.pass_obj
 def log_command(place: Place, *, as_json: bool) -> None:
-    """Show every sync made in this repository: what was merged and how each file was settled."""
+    """Show every operation that moved branches: what was merged, how each file was settled."""
     with place.open() as (repository, carrier):
         done = Operations(repository).done()
         now = heads(repository, [pull_request.branch for pull_request in carrier.series])
@@ -223,8 +223,7 @@ def log_command(place: Place, *, as_json: bool) -> None:
         print_json([asdict(sync) for sync in done])
         return
     for sync in done:
-        title = f"main at {sync.main[:9]} {subjects[sync.main]}"
-        people.print(report.merge_table(sync.merged, title))
+        people.print(report.done_table(sync, subjects[sync.main]))
     for branch, head in gone.items():
         people.print(f"{branch}: its head {head[:12]} is no longer in the repository.")
     _say_reachable(*counts)

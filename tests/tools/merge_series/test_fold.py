@@ -342,3 +342,22 @@ def test_a_dependent_on_an_older_main_is_synced_first(hand):
     places = f"top stands on {old[:12]} of main and mid on {new[:12]}"
     assert (done.code, done.err) == (1, f"error: {places}; run merge_series sync first\n")
     assert hand.heads() == before
+
+
+def test_the_log_says_what_a_branch_was_made_of(diamond):
+    old = diamond.heads()
+    assert fold(diamond, "2", "3").code == 0
+    new = diamond.heads()
+    done = diamond.run("log")
+    assert (done.code, [line.rstrip() for line in done.err.splitlines()]) == (
+        0,
+        [
+            f"fold 1: new branch whole at {new['whole'][:9]}, begun at {old['root'][:9]}",
+            " Branch  Merged        Allowlist  Open, and how it was settled",
+            f" whole   #2 {old['left'][:9]}             nothing",
+            f"         #3 {old['right'][:9]}             nothing",
+            f" top     #9 {new['whole'][:9]}             nothing",
+            f" user    #9 {new['whole'][:9]}             nothing",
+            "9 commits stood on the branches before; 9 of them are reachable now.",
+        ],
+    )

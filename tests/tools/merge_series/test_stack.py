@@ -242,3 +242,21 @@ def test_what_was_added_is_taken_back_with_its_row(two, on):
     done = two.run("undo")
     assert done.code == 0, done.err
     assert (two.heads(), (two.root / "SERIES.md").read_bytes()) == (before, text)
+
+
+def test_the_log_says_where_a_branch_began(two):
+    heads = two.heads()
+    assert add(two, "1").code == 0
+    assert add(two, "2", "7", number="8", branch="both").code == 0
+    made = two.heads()["both"]
+    done = two.run("log")
+    assert (done.code, [line.rstrip() for line in done.err.splitlines()]) == (
+        0,
+        [
+            f"stack 1: new branch more at {heads['one'][:9]}, the head of what it is on",
+            f"stack 2: new branch both at {made[:9]}, begun at {heads['two'][:9]}",
+            " Branch  Merged        Allowlist  Open, and how it was settled",
+            f" both    #7 {heads['one'][:9]}             nothing",
+            "3 commits stood on the branches before; 3 of them are reachable now.",
+        ],
+    )
