@@ -14,6 +14,7 @@ from merge_series.change_commands import fold_command, show_rewrite, stack_comma
 from merge_series.changes import changes, landings_seen
 from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.journal import DoneSync
+from merge_series.lost import lost
 from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import resolve_main
@@ -153,12 +154,15 @@ def status_command(place: Place, *, as_json: bool) -> None:
         waiting = operations.stopped()
         said = [str(change) for change in changes(repository, carrier, operations, main)]
         said += landings_seen(repository, carrier, main)
+        gone = lost(repository, carrier, operations, place.main, main)
         killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:
         branches = [_status_json(row) for row in rows]
         waits = None if waiting is None else waiting.pending.branch
-        print_json({"main": main, "branches": branches, "changes": said, "waits": waits})
+        data = {"main": main, "branches": branches, "changes": said, "lost": gone, "waits": waits}
+        print_json(data)
         return
+    said += gone
     if waiting is not None:
         said.append(f"A sync waits for a person at {waiting.pending.branch}.")
     said += [
@@ -191,7 +195,7 @@ def verify_command(place: Place, *, as_json: bool) -> ExitCode:
     """Check that nothing was lost and that every branch is what it says."""
     with place.open() as (repository, carrier):
         main = resolve_main(repository, carrier, place.main)
-        checks = verify(repository, carrier, Operations(repository), main)
+        checks = verify(repository, carrier, Operations(repository), place.main, main)
     faults = [check for check in checks if check.found]
     if as_json:
         print_json([asdict(check) for check in checks])

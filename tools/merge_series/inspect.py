@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from carry.build import Builder, carried
 from carry.carried import Carrier
 from carry.generated import ReadScanner
+from merge_series.checks import Check
+from merge_series.lost import check_main
 from merge_series.merger import REFRESH_SUBJECT
 from merge_series.operations import Operations
 from merge_series.plan import sources, synced_pull_requests
@@ -52,23 +54,6 @@ class BranchStatus:
         return ", ".join(missing) or "up to date"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that ``verify`` looked at on a branch.
-
-    Attributes:
-        branch: The branch.
-        name: What was checked.
-        found: What is wrong; empty if nothing is.
-        note: Why it was not checked, where it does not apply; else empty.
-    """
-
-    branch: str
-    name: str
-    found: str
-    note: str = ""
-
-
 def statuses(repository: Repository, carrier: Carrier, main: Sha) -> tuple[BranchStatus, ...]:
     """Where every branch of the series stands against ``main``."""
     found = heads(repository, [pull_request.branch for pull_request in carrier.series])
@@ -86,14 +71,15 @@ def statuses(repository: Repository, carrier: Carrier, main: Sha) -> tuple[Branc
 
 
 def verify(
-    repository: Repository, carrier: Carrier, operations: Operations, main: Sha
+    repository: Repository, carrier: Carrier, operations: Operations, main_name: str, main: Sha
 ) -> tuple[Check, ...]:
-    """Check every branch of the series.
+    """Check main and every branch of the series.
 
     Args:
         repository: The fork.
         carrier: The series and its edits.
         operations: What is kept of earlier syncs.
+        main_name: The revision that is main.
         main: The commit of main.
 
     Returns:
@@ -101,7 +87,7 @@ def verify(
     """
     scanner = ReadScanner(repository)
     earlier = _earlier_heads(operations)
-    checks: list[Check] = []
+    checks = [check_main(repository, carrier, operations, main_name, main)]
     found = heads(repository, [pull_request.branch for pull_request in carrier.series])
     for pull_request in synced_pull_requests(carrier):
         branch = pull_request.branch

@@ -7,7 +7,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from carry.carried import Carrier
-from merge_series.inspect import BranchStatus, Check
+from merge_series.checks import Check
+from merge_series.inspect import BranchStatus
 from merge_series.journal import DoneSync
 from merge_series.records import MergeRecord, SettledFile
 from stack.model import PullRequest

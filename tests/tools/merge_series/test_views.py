@@ -58,6 +58,7 @@ def test_verify_finds_nothing_on_a_true_stack(world):
     assert done.code == 0
     assert lines(done) == [
         " Branch   Check                     Result",
+        " main     holds what was synced     yes",
         " ratchet  old heads reachable       yes",
         "          dependencies contained    yes",
         "          no conflict markers       yes",
@@ -73,7 +74,7 @@ def test_verify_finds_nothing_on_a_true_stack(world):
         "          no conflict markers       yes",
         "          allowlist true            yes",
         "          tree is the carried tree  not checked: holds commits written by hand",
-        "15 checks, 0 found something.",
+        "16 checks, 0 found something.",
     ]
 
 
