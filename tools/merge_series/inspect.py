@@ -7,13 +7,13 @@ from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series.checks import Check
 from merge_series.lost import check_main
+from merge_series.markers import check_markers
 from merge_series.merger import REFRESH_SUBJECT
 from merge_series.operations import Operations
 from merge_series.plan import sources, synced_pull_requests
 from merge_series.resolve import main_below
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.errors import Refusal
-from stack.merging import CONFLICT_MARKER
 from stack.model import PullRequest
 from stack.refs import heads
 from stack.repository import Repository, Sha
@@ -112,7 +112,7 @@ def verify(
                 "dependencies contained",
                 _missing(repository, carrier, pull_request, found),
             ),
-            Check(branch, "no conflict markers", _markers(repository, base, head)),
+            check_markers(repository, branch, base, head),
             _allowlist(repository, scanner, branch, head),
             _carried(repository, carrier, scanner, pull_request, base, head),
         ]
@@ -156,18 +156,6 @@ def _missing(
     lacking = _lacking(repository, carrier, pull_request, found)
     missing = [f"{source.name} at {found[source.branch][:12]}" for source in lacking]
     return f"does not contain {', '.join(missing)}" if missing else ""
-
-
-def _markers(repository: Repository, base: Sha, head: Sha) -> str:
-    below = repository.entries(base)
-    marked = [
-        path
-        for path, entry in repository.entries(head).items()
-        if entry != below.get(path)
-        and entry.mode != "160000"
-        and CONFLICT_MARKER.search(repository.read_blob(entry.oid))
-    ]
-    return f"conflict markers in {', '.join(marked)}" if marked else ""
 
 
 def _allowlist(repository: Repository, scanner: ReadScanner, branch: str, head: Sha) -> Check:
