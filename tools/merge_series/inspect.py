@@ -6,6 +6,8 @@ from carry.build import Builder, carried
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series.checks import Check
+from merge_series.dropped import DroppedChanges
+from merge_series.generated_files import GeneratedFiles
 from merge_series.lost import check_main
 from merge_series.markers import check_markers
 from merge_series.merger import REFRESH_SUBJECT
@@ -86,6 +88,8 @@ def verify(
         Every check made, in the order of the branches.
     """
     scanner = ReadScanner(repository)
+    generated = GeneratedFiles(repository, carrier, scanner).how
+    dropped = DroppedChanges(repository, carrier, operations, main, generated)
     earlier = _earlier_heads(operations)
     checks = [check_main(repository, carrier, operations, main_name, main)]
     found = heads(repository, [pull_request.branch for pull_request in carrier.series])
@@ -112,6 +116,7 @@ def verify(
                 "dependencies contained",
                 _missing(repository, carrier, pull_request, found),
             ),
+            dropped.check(pull_request),
             check_markers(repository, branch, base, head),
             _allowlist(repository, scanner, branch, head),
             _carried(repository, carrier, scanner, pull_request, base, head),
