@@ -18,6 +18,7 @@ from stack.model import PullRequest
 from stack.repository import Repository, Sha
 
 _STAYS = "what a branch holds cannot be taken out by adding commits"
+_ANEW = "begin this PR anew on a branch of another name"
 _AS_IT_IS = " (with the state landed or superseded, if it is)"
 _MERGED = re.compile(r"^Merge .* from #([1-9][0-9]*)$")
 
@@ -183,11 +184,11 @@ class _Finder:
         if number in self.carrier.series.pull_requests:
             return (
                 f"holds #{number}, which was merged into it, and does not depend on it now; "
-                f"{_STAYS}: write the dependency again, or begin this branch anew"
+                f"{_STAYS}: write the dependency again, or {_ANEW}"
             )
         return (
             f"holds #{number}, which was merged into it, and SERIES.md has no such PR now; "
-            f"{_STAYS}: give it its row again{_AS_IT_IS}, or begin this branch anew"
+            f"{_STAYS}: give it its row again{_AS_IT_IS}, or {_ANEW}"
         )
 
     def _shared(self, commit: Commit, closures: Mapping[int, set[int]]) -> _Suspect:
@@ -197,7 +198,7 @@ class _Finder:
         text = (
             f"holds {commit.sha[:12]} '{commit.subject}', as {names} do, none of which depends on "
             f"another or on a PR that brings it; {_STAYS}: write the dependency that is missing, "
-            "or begin one of the branches anew"
+            f"or {_ANEW}"
         )
         return _Suspect(self.history.mask(lowest), frozenset(), text)
 
