@@ -233,8 +233,9 @@ def test_what_its_old_form_had_of_main_may_not_be_dropped_with_it(rewritten):
 
 def test_an_unrelated_history_is_taken_as_it_is(stack):
     stack.git("switch", "--quiet", "--orphan", "other")
-    stack.commit("main", {"other.txt": "1\n"}, "Begin elsewhere")
+    stack.commit("main", {"other.txt": "elsewhere\n"}, "Begin elsewhere")
     stack.git("switch", "--quiet", "main")
     for branch in ("main", "a"):
         merge(stack, branch, "--no-edit", "--allow-unrelated-histories", "-s", "ours", "other")
+    assert stack.run("sync").code == 0
     assert dropped(stack) == {}
