@@ -177,7 +177,8 @@ class _Finder:
         if head == self.main:
             return True
         if self.beyond.knows(head):
-            return self.beyond.knows(tip) and self.beyond.contains(tip, head)
+            is_beyond = tip != self.main and self.beyond.knows(tip)
+            return is_beyond and self.beyond.contains(tip, head)
         return self.repository.resolve(head) is not None  # in main
 
     def _advised(self, pull_request: PullRequest, last: Left) -> str:

@@ -175,6 +175,8 @@ def forget(hand):
 
 
 def test_recorded_landings_are_no_fault_in_another_clone(stack):
+    # Without the record, git would bring back what b has removed.
+    stack.commit("b", {"a.txt": None}, "Do without it")
     assert stack.run("sync").code == 0
     stack.squash("a", "Do a (#1)")
     stack.commit("main", {"README": "3\n"}, "Go on")
