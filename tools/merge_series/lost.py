@@ -78,10 +78,11 @@ def left_heads(records: Sequence[DoneSync]) -> dict[str, Left]:
     for record in reversed(records):
         # One that is under way may have moved the branch or not: both heads hold the old one.
         if record.state != "done" and (not done or record.number > done[-1].number):
-            for branch, head in record.old.items():
-                found.pop(branch, None)
-                if head is not None:
-                    found[branch] = Left(head, f"before {record.name}")
+            found |= {
+                branch: Left(head, f"before {record.name}")
+                for branch, head in record.old.items()
+                if head is not None
+            }
     return found
 
 

@@ -209,6 +209,19 @@ def test_what_the_program_settled_is_no_fault_in_another_clone(world):
     assert [row["found"] for row in done] == [""] * len(done)
 
 
+def test_a_generated_file_is_no_matter_of_sides(world):
+    listed = world.show("ratchet", world.allowlist)
+    world.commit("ratchet", {world.allowlist: f"{listed}# more\n"}, "Change the list")
+    changed_merge(
+        world, "by-hand", "ratchet", "Merge #1",
+        lambda: world.git("checkout", "HEAD", "--", world.allowlist),
+    )  # fmt: skip
+    assert world.show("by-hand", world.allowlist) == listed
+    rows = json.loads(world.run("verify", "--json").out)
+    kept = {row["branch"]: row["found"] for row in rows if row["name"] == "merges keep both sides"}
+    assert kept == {"ratchet": "", "offsets": "", "by-hand": ""}
+
+
 @pytest.fixture
 def rewritten(stack):
     """a was amended as it was before the sync, without what main had brought."""

@@ -254,6 +254,14 @@ def test_a_main_that_went_back_is_refused(synced):
     ).replace("put main", "put upstream/main")
 
 
+def test_a_commit_of_main_that_no_branch_took_may_go(synced):
+    synced.commit("main", {"README": "2\n"}, "Go on")
+    assert synced.run(*STACK).code == 0
+    reset_main(synced, "main^")
+    assert lost(synced) == []
+    assert synced.run("sync").code == 0
+
+
 @pytest.fixture
 def replaced(synced):
     """Main was pushed by force: another commit stands in place of the one that was synced."""
