@@ -131,8 +131,8 @@ class _Finder:
     def _holds(self, pull_request: PullRequest, commit: Sha) -> bool:
         return bool(self.history.held[commit] & self.history.mask([pull_request.number]))
 
-    def _allowed(self, pull_request: PullRequest) -> set[int]:
-        return {pr.number for pr in self.carrier.series.closure(pull_request)}
+    def _allowed(self, pull_request: PullRequest) -> frozenset[int]:
+        return self.carrier.series.held[pull_request.number]
 
     def _accounted(self) -> set[Sha]:
         """Commits that a branch may hold because main or a successor has them in another form."""
@@ -191,7 +191,7 @@ class _Finder:
             f"{_STAYS}: give it its row again{_AS_IT_IS}, or {_ANEW}"
         )
 
-    def _shared(self, commit: Commit, closures: Mapping[int, set[int]]) -> _Suspect:
+    def _shared(self, commit: Commit, closures: Mapping[int, frozenset[int]]) -> _Suspect:
         holders = self.history.holders(commit.sha)
         lowest = sorted(n for n in holders if holders & closures[n] == {n})
         names = " and ".join(f"#{number}" for number in lowest)

@@ -221,8 +221,7 @@ class _Finder:
             head = self.history.heads.get(number)
             if pull_request.state != "landed" or number in known or head is None:
                 continue
-            below = [pr.number for pr in self.carrier.series.closure(pull_request)]
-            own = {commit.sha for commit in self.history.own(number, below)}
+            own = {c.sha for c in self.history.own(number, self.carrier.series.held[number])}
             for dependent in self._open():
                 held = any(dependent.number in self.history.holders(sha) for sha in own)
                 if held and not self._has_absorbed(dependent, head, main):
@@ -240,8 +239,7 @@ class _Finder:
                 continue
             inside = self.history.reached([landing.head])
             for other in self._open():
-                below = [pr.number for pr in self.carrier.series.closure(other)]
-                own = self.history.own(other.number, below)
+                own = self.history.own(other.number, self.carrier.series.held[other.number])
                 head = self.history.heads.get(other.number)
                 if other.number not in landed and own and head in inside:
                     raise Refusal(

@@ -154,8 +154,8 @@ class _Looker:
         return tuple(range(1, max(len(self._own(pull_request)), 1) + 1))
 
     def _own(self, pull_request: PullRequest) -> tuple[Commit, ...]:
-        below = [pr.number for pr in self.carrier.series.closure(pull_request)]
-        return self.history.own(pull_request.number, below)
+        number = pull_request.number
+        return self.history.own(number, self.carrier.series.held[number])
 
     def _named(self, pull_request: PullRequest, head: Sha, named: str) -> Seen:
         commit = self.line.repository.resolve(named)

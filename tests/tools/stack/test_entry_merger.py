@@ -13,12 +13,12 @@ from stack.three_way import Contents
 from stack.trees import TREE, TreeEntry
 
 FILE, SCRIPT, LINK = b"100644", b"100755", b"120000"
-PATHS = ("a", "b", "d/x", "d/y", "d/z", "d/s/p", "d/s/q", "e/x", "e/y", "e/s/p", "f/x")
+PATHS = ("a", "b", "d-x", "d/x", "d/y", "d/z", "d/s/p", "d/s/q", "e/x", "e/y", "e/s/p", "f/x")
 FOLDERS = ("d", "d/s", "e", "g", "g/s")
 
 BEGIN = {
     path: (FILE, tuple(f"{path} {number}" for number in range(9)))
-    for path in ("a", "d/x", "d/y", "d/s/p", "d/s/q", "e/x")
+    for path in ("a", "d-x", "d/x", "d/y", "d/s/p", "d/s/q", "e/x")
 }
 
 # Two branches and one on both, then main in either, and the first of them in the one on both.
