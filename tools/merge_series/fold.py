@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series.add_pr import merged_or_refused, refuse_known, start_on
+from merge_series.credit import coauthors, with_coauthors
 from merge_series.declared import Rewrite
 from merge_series.history import ABSORBS
+from merge_series.in_step import refuse_out_of_step
 from merge_series.merger import Merger, Planned
 from merge_series.plan import branch_heads, sources, synced_pull_requests
 from merge_series.records import MergeRecord
@@ -145,9 +147,12 @@ class _Folder:
         heads = branch_heads(self.repository, (*self.folded, *outside))
         # A dependent on an older main would get the newer one from what is folded, and with it
         # what landed since; only a sync knows how to absorb that.
-        self._check_in_step({**heads, **dependents})
+        refuse_out_of_step(
+            self.repository, self.carrier, self.main, self.folded, {**heads, **dependents}
+        )
         head, records = self._base(heads, outside)
         base = whole = head
+        authors = coauthors(self.repository, self.carrier, self.main, self.folded)
         for place, pull_request in enumerate(self.folded):
             theirs = heads[pull_request.branch]
             before = self.repository.tree_of(whole)
@@ -159,7 +164,7 @@ class _Folder:
                     f"{pull_request.name} changes nothing beyond what the others bring; leave it "
                     "out of the fold"
                 )
-            message = _message(pull_request)
+            message = with_coauthors(_message(pull_request), authors[pull_request.number])
             commit = self.repository.commit_tree(tree, [head], message)
             subject = message.partition("\n")[0]
             branch = self.successor.branch
@@ -194,24 +199,6 @@ class _Folder:
             MergeRecord(dependent.branch, self.successor.name, tip, head, commit, subject)
         )
         return records
-
-    def _check_in_step(self, heads: dict[str, Sha]) -> None:
-        mains = {b: main_below(self.repository, head, self.main) for b, head in heads.items()}
-        first = next(iter(mains))
-        for branch, main in mains.items():
-            if main != mains[first]:
-                raise Refusal(
-                    f"{branch} stands on {main[:12]} of main and {first} on {mains[first][:12]}; "
-                    f"run {typed(_SYNC)} first"
-                )
-        for pull_request in self.folded:
-            for source in sources(self.carrier, pull_request):
-                if not self.repository.is_ancestor(
-                    heads[source.branch], heads[pull_request.branch]
-                ):
-                    raise Refusal(
-                        f"{pull_request.branch} lacks {source.name}; run {typed(_SYNC)} first"
-                    )
 
     def _base(
         self, heads: dict[str, Sha], outside: tuple[PullRequest, ...]

@@ -146,7 +146,8 @@ def take(operations: Operations, pending: Pending) -> Staged | Committed:
             if worktree.resolve("MERGE_HEAD") is None:
                 raise Refusal(
                     f"{where}: the merge is no longer under way and nothing was committed; drop "
-                    f"the sync with {typed('merge_series sync --abort')}",
+                    f"it with {typed('merge_series sync --abort')}, then run "
+                    f"{typed('merge_series sync')}",
                     ExitCode.WAITING,
                 )
             tree = Sha(worktree.run("write-tree").text)

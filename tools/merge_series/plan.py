@@ -73,6 +73,12 @@ def _fetched(repository: Repository, branch: str) -> str:
     return listed.text.partition("\n")[0]
 
 
+def heads_by_number(repository: Repository, carrier: Carrier) -> dict[int, Sha]:
+    """The heads of the series' PRs whose branch exists, by number."""
+    found = heads(repository, [pr.branch for pr in carrier.series])
+    return {pr.number: found[pr.branch] for pr in carrier.series if pr.branch in found}
+
+
 def moving_branches(
     repository: Repository, carrier: Carrier, main: Sha, old: dict[str, Sha]
 ) -> dict[str, Sha]:

@@ -7,7 +7,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 from carry.carried import Carrier
-from merge_series.inspect import BranchStatus, Check
+from merge_series.checks import Check
+from merge_series.inspect import BranchStatus
+from merge_series.journal import DoneSync
 from merge_series.records import MergeRecord, SettledFile
 from stack.model import PullRequest
 
@@ -47,6 +49,22 @@ def merge_table(merged: Sequence[MergeRecord], title: str | None = None) -> Tabl
         )
         last = record.branch
     return table
+
+
+def done_table(done: DoneSync, subject: str) -> Table | Text:
+    """What an operation did: the merges of a sync, or what a new branch was made of.
+
+    Args:
+        done: The operation.
+        subject: Of the commit of main that it worked with.
+    """
+    if done.operation == "sync":
+        return merge_table(done.merged, f"main at {done.main[:9]} {subject}")
+    made = ", ".join(f"{b} at {done.new[b][:9]}" for b, old in done.old.items() if old is None)
+    title = f"{done.name}: new branch {made}, "
+    if not done.merged:
+        return Text(f"{title}the head of what it is on", style="bold")
+    return merge_table(done.merged, f"{title}begun at {done.merged[0].ours[:9]}")
 
 
 def _settled(file: SettledFile) -> str:

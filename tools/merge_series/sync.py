@@ -20,6 +20,7 @@ from merge_series.changes import refuse_changes
 from merge_series.declared import Rewrite, marked_landed
 from merge_series.in_order import in_order
 from merge_series.landed import Landing, Landings, find_landings, record_landing
+from merge_series.lost import refuse_lost
 from merge_series.merger import Merger, Planned, Stopped
 from merge_series.messages import BY_PERSON
 from merge_series.operations import Operations, Pending, StoppedSync
@@ -155,6 +156,7 @@ class Syncer:
         refuse_stopped(self._operations)
         main = resolve_main(self._repository, self._carrier, main_name)
         refuse_shallow(self._repository)
+        refuse_lost(self._repository, self._carrier, self._operations, main_name, main)
         self._find_landings(main, landed)
         refuse_changes(self._repository, self._carrier, self._operations, main)
         follows = self._operations.update_worktrees

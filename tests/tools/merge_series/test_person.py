@@ -204,6 +204,22 @@ def test_a_merge_that_was_dropped_can_only_be_dropped(stopped):
     assert stopped.heads() == stopped.heads_before
 
 
+def test_a_merge_that_was_dropped_in_the_worktree_is_to_be_made_again(stopped):
+    stopped.git("merge", "--abort", where=stopped.desk)
+    done = stopped.run("sync", "--continue")
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: {stopped.desk}: the merge is no longer under way and nothing was committed; "
+            "drop it with merge_series sync --abort, then run merge_series sync\n"
+        ),
+    )
+    assert stopped.heads() == stopped.heads_before
+    assert stopped.run("sync", "--abort").code == 0
+    done = stopped.run("sync")
+    assert "by-hand: merging #1 needs a person for:" in done.err
+
+
 def test_a_commit_that_lacks_what_is_merged_is_refused(stopped):
     stopped.git("checkout", "--quiet", "--force", "HEAD", where=stopped.desk)
     stopped.git("merge", "--quit", where=stopped.desk)
