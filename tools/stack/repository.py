@@ -260,8 +260,13 @@ class Repository:
         below.discard(main)
         if len(below) <= 1:
             return [*below, main]
-        by_date = self.run("rev-list", "--no-walk=sorted", *below, "--").text.split()
-        selection = ("--first-parent", "--reverse", "--boundary", main, f"^{by_date[-1]}")
+        dated = self.run("rev-list", "--no-walk=sorted", "--timestamp", *below, "--").text
+        rows = [row.split() for row in dated.splitlines()]
+        oldest = [commit for date, commit in rows if date == rows[-1][0]]
+        if len(oldest) > 1:
+            octopus = ("merge-base", "--octopus", *oldest)
+            oldest = self.run(*octopus, accept=(0, 1)).text.split()
+        selection = ("--first-parent", "--reverse", "--boundary", main, *(f"^{o}" for o in oldest))
         line = self.run("rev-list", *selection, "--").text.replace("-", "").split()
         return [commit for commit in line if commit in below or commit == main]
 
