@@ -37,10 +37,10 @@ class EditReport:
 
     @property
     def summary(self) -> str:
-        """``found/wanted`` for an edit that applies, else its state."""
+        """``found/wanted`` for an edit that applies, else its state in a word."""
         if self.state in {"applies", "mismatch"}:
             return f"{self.found}/{self.wanted}"
-        return self.state
+        return "applied" if self.state == "already applied" else self.state
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON holds it."""

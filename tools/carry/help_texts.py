@@ -18,7 +18,7 @@ CHECK = epilog(
 
 REPORT = epilog(
     "carry report",
-    "carry report path/to/Megatron-LM",
+    "carry report path/to/Megatron-LM:upstream/main",
     "carry report --json > report.json || echo 'drifted, or not looked at'",
     found="the series does not land where it should",
 )
@@ -34,8 +34,10 @@ WHEEL = epilog(
     "carry wheel --release 0.19.2 --python venv/bin/python --output wheels",
 )
 
-EXPORT = epilog("carry export 0.19.2 --output build/unmodified")
+EXPORT = epilog("carry export --release 0.19.2 --output build/unmodified")
 
-IMPORT = epilog("carry import 0.19.2", "carry import 0.19.2 --repo path/to/fork")
+IMPORT = epilog(
+    "carry import --release 0.19.2", "carry import --release 0.19.2 --repo path/to/fork"
+)
 
 BUILD = epilog("carry build", "carry build --repo path/to/Megatron-LM --main upstream/main")

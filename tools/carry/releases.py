@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from stack.console import people
 from stack.errors import Refusal
 
 
@@ -77,6 +78,7 @@ def fetch_release(version: str, cache: Path, releases: Mapping[str, Release] = R
                 "delete the file, and the next run downloads it again"
             )
         return wheel
+    people.print(f"Fetching megatron-core {version}")
     try:
         cache.mkdir(parents=True, exist_ok=True)
         # In the cache's own file system, so that the move below is atomic.
@@ -144,6 +146,7 @@ def _download(version: str, release: Release, folder: Path, cache: Path) -> Path
             *platforms, "-d", str(folder), f"megatron-core==={version}",
         ],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+        env={**os.environ, "TMPDIR": str(folder)},  # a pip that is ended leaves its own there
     )  # fmt: skip
     if answer.returncode != 0:
         raise Refusal(_explain(version, release, answer.stderr, cache))

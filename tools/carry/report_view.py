@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -10,11 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from carry.checking import EditReport
-from carry.report import NEW_FILE, OLDEST, TreeReport
+from carry.report import NEW_FILE, OLDEST, YANKED, TreeReport
+from stack.folding import Folded
+from stack.words import counted
 
 _NOT_THERE = "no file"
 # Edit, how often it matches, on which trees: 78 columns with the spaces between them.
-_WIDTHS = (36, 15, 21)
+_WIDTHS = (36, 9, 27)
 
 
 class _Row(NamedTuple):
@@ -29,7 +31,7 @@ class _Row(NamedTuple):
         return self.edit.endswith(NEW_FILE)
 
 
-def edit_tables(trees: Sequence[TreeReport]) -> Iterator[Text | Table]:
+def edit_tables(trees: Sequence[TreeReport]) -> Iterator[Folded | Table]:
     """Every edit with how often it matches on which trees, file by file.
 
     A new file is left out where its place is free on every tree.
@@ -43,11 +45,10 @@ def edit_tables(trees: Sequence[TreeReport]) -> Iterator[Text | Table]:
                 continue
             edit = row.edit
             for summary, style, where in _results(trees, row):
-                cells = (Text(edit, overflow="fold"), Text(summary, style=style))
-                table.add_row(*cells, Text(where, overflow="fold"))
+                table.add_row(Folded(edit), Text(summary, style=style), Folded(where))
                 edit = ""
         if table.rows:
-            yield Text(path, style="bold", overflow="fold")
+            yield Folded(path, "bold")
             yield table
 
 
@@ -78,33 +79,49 @@ def tree_table(trees: Sequence[TreeReport]) -> Table:
         table.add_column(name, overflow="fold")
     for tree in trees:
         table.add_row(
-            tree.name,
+            Folded(tree.name + (" (pre)" if tree.offer and tree.offer.is_prerelease else "")),
             _pythons(tree),
             _answer(tree),
             f"{tree.number_landing}/{len(tree.reports)}" if tree.reports else "",
-            tree.fault or _failing(tree),
+            Folded(tree.fault or _failing(tree)),
         )
     return table
 
 
-def summary(trees: Sequence[TreeReport]) -> str:
-    """One sentence or two that say what a person has to know."""
-    counted = [tree for tree in trees if tree.counts]
-    missed = [tree.name for tree in counted if tree.is_drift]
-    unseen = [tree.name for tree in counted if tree.fault]
+def summary(trees: Sequence[TreeReport], left_out: Mapping[str, str]) -> Folded:
+    """What a person has to know, in a few sentences.
+
+    Args:
+        trees: All trees.
+        left_out: Why a release is none of them, by its version.
+    """
+    held = [tree for tree in trees if tree.counts]
+    missed = [tree.name for tree in held if tree.is_drift]
+    unseen = [tree.name for tree in held if tree.fault]
     text = (
-        f"The series lands on {sum(tree.lands for tree in counted)} of {len(counted)} trees that "
+        f"The series lands on {sum(tree.lands for tree in held)} of {len(held)} trees that "
         f"count (releases from {OLDEST} on, and trees that were named)."
     )
     strangers = sum(tree.offer is not None and not tree.offer.is_for_here for tree in trees)
     if strangers:
         python = f"CPython {sys.version_info.major}.{sys.version_info.minor}"
-        text += f" {strangers} releases have no wheel for {python} on this platform (not here)."
+        text += (
+            f" {counted(strangers, 'release')} without a wheel for {python} on this platform (not "
+            "here): read from another wheel."
+        )
     if missed:
         text += f" It does not land on {', '.join(missed)}."
     if unseen:
         text += f" Could not look at {', '.join(unseen)}."
-    return text
+    return Folded(text + _left_out(left_out))
+
+
+def _left_out(left_out: Mapping[str, str]) -> str:
+    yanked = [version for version, why in left_out.items() if why == YANKED]
+    others = len(left_out) - len(yanked)
+    parts = [f"{', '.join(yanked)} ({YANKED})"] if yanked else []
+    parts += [f"{counted(others, 'pre-release')} (not the newest of all)"] if others else []
+    return f" Left out: {'; '.join(parts)}." if parts else ""
 
 
 def _rows(trees: Sequence[TreeReport]) -> list[_Row]:

@@ -190,8 +190,8 @@ def test_what_makes_no_wheel(project):
     files = release_files(project)
     line = refusal(project, files | {"megatron/training/loop.py": "def train():\n    pass\n"})
     assert line.startswith(
-        "megatron-core 1.2.3: nothing was applied; megatron/training/loop.py: "
-        "1 of its edits do not land: megatron/training/loop.edits.yml:"
+        "megatron-core 1.2.3: nothing was applied, since these edits do not land:\n"
+        "  megatron/training/loop.edits.yml:3: add-args to step in train: found 0, wanted 1\n"
     )
     top = project.carried["top"].items()
     held = {path: text for path, text in top if path.startswith("megatron/")}
@@ -233,8 +233,7 @@ def test_the_same_bytes_wherever_it_is_made(project, monkeypatch):
     }
     made.close()
     release.root.close()
-    fetching = f"Fetching the wheel of megatron-core 0.19.2 for {sys.executable}\n"
-    assert done.err == f"{fetching}one/{one.name}: {len(changed)} files changed or new\n"
+    assert done.err == f"one/{one.name}: {len(changed)} files changed or new\n"
     again = project.run(*SERIES, "wheel", "--release", "0.19.2", "--output", "one")
     assert (again.code, again.err.splitlines()[-1]) == (
         0,
@@ -264,7 +263,7 @@ def test_the_same_bytes_wherever_it_is_made(project, monkeypatch):
 def test_no_wheel_where_an_edit_does_not_land(project):
     done = project.run("wheel", "--release", "0.19.2")
     assert done.code == 1
-    assert "error: megatron-core 0.19.2: nothing was applied; " in done.err
+    assert done.err.startswith("error: megatron-core 0.19.2: nothing was applied, since these ")
     assert not (project.root / "dist").exists()
 
 

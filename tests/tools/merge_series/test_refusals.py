@@ -141,12 +141,12 @@ def test_a_git_that_is_too_old(world, monkeypatch):
 def test_another_run_holds_the_lock(world):
     filelock = pytest.importorskip("filelock")
     folder = world.fork / ".git/merge_series"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     with filelock.FileLock(folder / "lock"):
         done = world.run("sync")
     assert done.code == 5
     assert done.err == (
-        f"error: {folder / 'lock'}: another merge_series is at work in this repository; "
+        f"error: {folder / 'lock'}: another merge_series or carry is at work in this repository; "
         "wait for it to end\n"
     )
 

@@ -1,0 +1,45 @@
+"""What ``carry check`` found, for people: a table of edits and trees, and a line a fault."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from carry.checking import EditReport
+from stack.folding import Folded, aligned
+
+# What stands in a column, and so a tree's name if it is no longer; else its number does.
+_WIDTH = 7
+
+
+def check_table(reports: Mapping[str, Sequence[EditReport]]) -> Group:
+    """Every edit with what became of it on each tree; a file stands on a line of its own."""
+    lines: list[RenderableType] = []
+    heads = []
+    for number, name in enumerate(reports, 1):
+        short = name.removeprefix("megatron-core ")
+        if len(short) > _WIDTH:
+            short = f"({number})"
+            lines.append(Folded(f"{short} {name}", indent=1))
+        heads.append(Text(short, style="bold"))
+    rows = [*zip(*reports.values(), strict=True)]
+    longest = max((len(row[0].edit) for row in rows), default=0)
+    widths = [longest + 2, *(_WIDTH for _ in heads)]
+    lines.append(aligned(Folded("Edit", "bold"), heads, widths, "right"))
+    for path, edits in groupby(rows, key=lambda row: row[0].path):
+        lines.append(Folded(path, "bold", indent=1))
+        for row in edits:
+            cells = [Text(one.summary, style="green" if one.holds else "bold red") for one in row]
+            lines.append(aligned(Folded(row[0].edit, indent=2), cells, widths, "right"))
+    return Group(*lines)
+
+
+def faults(reports: Mapping[str, Sequence[EditReport]]) -> list[str]:
+    """A line for each edit that does not do what it should, with what comes nearest."""
+    return [
+        f"{name}: {report.path}: {report.edit}: {report.detail}"
+        for name, found in reports.items()
+        for report in found
+        if not report.holds
+    ]
