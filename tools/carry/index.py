@@ -5,9 +5,7 @@ that nobody recorded yet, and those for another interpreter. Nothing of them is 
 """
 
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,6 +15,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from carry.pip import run_pip
 from carry.releases import RELEASES, check_wheel, fetch_release
 from stack.console import people
 from stack.errors import Refusal
@@ -90,7 +89,7 @@ def list_yanked() -> tuple[str, ...]:
     """
     none = ("--no-deps", "--ignore-requires-python", "--pre", "megatron-core<0.dev0")
     found = re.search(
-        r"Ignored the following yanked versions: (.*)", _pip("download", *none).stderr
+        r"Ignored the following yanked versions: (.*)", run_pip("download", *none).stderr
     )
     return tuple(found[1].strip().split(", ")) if found else ()
 
@@ -107,10 +106,10 @@ def fetch_offer(offer: Offer, cache: Path) -> Path:
     if found:
         return found[-1]
     if offer.is_for_here:
-        return _download(offer.version, cache, [], [])
+        return _download(offer.version, cache, [])
     if not offer.pythons:
         raise Refusal(f"megatron-core {offer.version}: the index has no wheel of it")
-    return _download(offer.version, cache, _target(offer.pythons[-1]), [])
+    return _download(offer.version, cache, _target(offer.pythons[-1]))
 
 
 def fetch_own_wheel(version: str, cache: Path, python: Path) -> Path:
@@ -124,13 +123,12 @@ def fetch_own_wheel(version: str, cache: Path, python: Path) -> Path:
     Raises:
         Refusal: There is none, it cannot be had, or it is recorded and not the one recorded.
     """
-    own = ["--python", str(python)]
     kept = ["--no-index", f"--find-links={cache}", f"--find-links={_folder(cache)}"]
     try:
-        wheel = _download(version, cache, kept, own)
+        wheel = _download(version, cache, kept, python)
     except Refusal:
         people.print(f"Fetching the wheel of megatron-core {version} for {python}", soft_wrap=True)
-        wheel = _download(version, cache, [], own)
+        wheel = _download(version, cache, [], python)
     check_wheel(version, wheel)
     return wheel
 
@@ -146,7 +144,7 @@ def _folder(cache: Path) -> Path:
 
 
 def _versions(options: Sequence[str]) -> list[str]:
-    answer = _pip("index", "versions", "megatron-core", "--json", "--pre", *options)
+    answer = run_pip("index", "versions", "megatron-core", "--json", "--pre", *options)
     if answer.returncode == 0:
         found: list[str] = json.loads(answer.stdout)["versions"]
         return found
@@ -158,16 +156,18 @@ def _versions(options: Sequence[str]) -> list[str]:
     )
 
 
-def _download(version: str, cache: Path, options: Sequence[str], start: Sequence[str]) -> Path:
+def _download(
+    version: str, cache: Path, options: Sequence[str], python: Path | None = None
+) -> Path:
     folder = _folder(cache)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # In the cache's own file system, so that the move below is atomic.
         with tempfile.TemporaryDirectory(dir=folder, prefix=".download-") as new:
             # Three equals signs: 0.19.2+series.N is not meant.
-            answer = _pip(
-                *start, "download", "--no-deps", _WHEELS, *options, "-d", new,
-                f"megatron-core==={version}", scratch=new,
+            answer = run_pip(
+                "download", "--no-deps", _WHEELS, *options, "-d", new,
+                f"megatron-core==={version}", scratch=Path(new), python=python,
             )  # fmt: skip
             if answer.returncode != 0:
                 raise Refusal(
@@ -185,15 +185,6 @@ def _download(version: str, cache: Path, options: Sequence[str], start: Sequence
             f"{folder}: cannot keep downloads there: {error.strerror}; "
             "set MEGATRON_SERIES_CACHE to a folder that can be written"
         ) from error
-
-
-def _pip(*arguments: str, scratch: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run pip; what it would leave in ``TMPDIR`` if it is ended goes to ``scratch``."""
-    return subprocess.run(
-        [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check", *arguments],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-        env=os.environ | ({} if scratch is None else {"TMPDIR": scratch}),
-    )  # fmt: skip
 
 
 def _last_line(text: str) -> str:

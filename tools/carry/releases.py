@@ -7,14 +7,13 @@ is the same on any machine. To record another release, add its line to ``RELEASE
 import hashlib
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from carry.pip import run_pip
 from stack.console import people
 from stack.errors import Refusal
 
@@ -139,14 +138,10 @@ def is_source(path: str) -> bool:
 
 def _download(version: str, release: Release, folder: Path, cache: Path) -> Path:
     platforms = (part for platform in _PLATFORMS for part in ("--platform", platform))
-    answer = subprocess.run(
-        [
-            sys.executable, "-m", "pip", "download", "--no-input", "--no-deps",
-            "--only-binary=:all:", "--python-version", release.python, "--implementation", "cp",
-            *platforms, "-d", str(folder), f"megatron-core==={version}",
-        ],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-        env={**os.environ, "TMPDIR": str(folder)},  # a pip that is ended leaves its own there
+    answer = run_pip(
+        "download", "--no-deps", "--only-binary=:all:",
+        "--python-version", release.python, "--implementation", "cp", *platforms,
+        "-d", str(folder), f"megatron-core==={version}", scratch=folder,
     )  # fmt: skip
     if answer.returncode != 0:
         raise Refusal(_explain(version, release, answer.stderr, cache))

@@ -128,13 +128,14 @@ def test_a_fork_that_another_run_moves(fork):
     assert fork.refs() == before
 
 
-# Kills the run whose git this is, and lets that git wait for a word.
+# Kills the run whose git this is, and lets that git wait for a word, for some time.
 HOOK = """\
 #!/bin/sh
 [ "$1" = prepared ] || exit 0
 read -r _ _ _ run _ < /proc/$PPID/stat
 kill -KILL "$run"
-while [ ! -e "{0}/go" ]; do touch "{0}/waits"; sleep 0.01; done
+turns=6000
+while [ ! -e "{0}/go" ] && [ $((turns -= 1)) -gt 0 ]; do touch "{0}/waits"; sleep 0.01; done
 """
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -265,6 +266,44 @@ def test_no_wheel_where_an_edit_does_not_land(project):
     assert done.code == 1
     assert done.err.startswith("error: megatron-core 0.19.2: nothing was applied, since these ")
     assert not (project.root / "dist").exists()
+
+
+HANGS = """\
+#!/bin/sh
+echo $$ > pid.new && mv pid.new pid
+exec sleep 60
+"""
+
+
+def test_a_run_that_is_ended_leaves_no_pip_and_no_download(project, monkeypatch):
+    """pip starts itself again with the interpreter it is to work for, here one that hangs."""
+    monkeypatch.setenv("MEGATRON_SERIES_CACHE", str(project.root / "cache"))
+    monkeypatch.setenv("TMPDIR", str(project.root / "temporary"))
+    (project.root / "temporary").mkdir()
+    python = project.root / "python"
+    python.write_text(HANGS)
+    python.chmod(0o755)
+    command = ["wheel", "--release", "0.19.2", "--python", str(python)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "carry", *command], cwd=project.root, stderr=subprocess.PIPE
+    ) as run:
+        pid = project.root / "pid"
+        while not pid.exists():
+            time.sleep(0.01)
+        run.terminate()
+        _, said = run.communicate()
+    assert run.returncode == 130
+    assert said.endswith(b"interrupted; nothing was changed by the step that was running\n")
+    for _ in range(1000):  # who ends it does not wait for it: it is a child of pip
+        if subprocess.run(
+            ["kill", "-0", pid.read_text().strip()], check=False, capture_output=True
+        ).returncode:
+            break
+        time.sleep(0.01)
+    else:
+        pytest.fail("pip's own child goes on")
+    assert list((project.root / "cache/offered").iterdir()) == []
+    assert list((project.root / "temporary").iterdir()) == []
 
 
 FC1 = "layers.0.mlp.experts.linear_fc1"
