@@ -55,15 +55,14 @@ def check_new(output: Path) -> None:
 
 
 def write_tree(carrier: Carrier | None, base: Base, output: Path) -> tuple[str, ...]:
-    """Write a base to a new folder, with the series if there is a carrier.
+    """Write a base to a new folder, with the series if there is a carrier; see ``check_new``.
 
     Returns:
         The paths that the series changed.
 
     Raises:
-        Refusal: The folder exists, or an edit does not match; nothing is written then.
+        Refusal: An edit does not match; nothing is written then.
     """
-    check_new(output)
     files = {} if carrier is None else series_files(carrier, base)
     output.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".carry-", dir=output.parent) as folder:

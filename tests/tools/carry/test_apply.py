@@ -182,19 +182,40 @@ def test_a_release_with_the_series_and_without(project):
     assert written(project.root / "a/plain") == made
 
 
-def test_an_output_that_exists(project):
-    for command in (("export", "--release", "0.19.2"), ("apply", "--release", "0.19.2")):
-        assert refused_output(project, *command) == (
-            "error: tree: exists already; name a folder that does not"
-        )
+@pytest.fixture
+def nowhere(project, monkeypatch):
+    """No release is kept, and no index has one."""
+    monkeypatch.setenv("MEGATRON_SERIES_CACHE", str(project.root / "cache"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_INDEX_URL", (project.root / "none").as_uri())
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
 
 
-def refused_output(project, *command):
+@pytest.mark.parametrize("command", ["export", "apply"])
+@pytest.mark.usefixtures("nowhere")
+def test_an_output_that_exists_is_refused_before_anything_is_fetched(project, command):
     before = project.files()
-    done = project.run(*command, "--output", "tree")
-    assert done.code == 1
+    done = project.run(command, "--release", "0.19.2", "--output", "tree")
+    assert (done.code, done.err) == (
+        1,
+        "error: tree: exists already; name a folder that does not\n",
+    )
     assert project.files() == before
-    return done.err.splitlines()[-1]
+    assert not (project.root / "cache").exists()
+
+
+def test_it_says_that_it_fetches_only_where_it_does(project, request):
+    kept = project.run("export", "--release", "0.19.2", "--output", "new")
+    assert (kept.code, kept.err) == (0, "new: megatron-core 0.19.2, unmodified\n")
+    request.getfixturevalue("nowhere")
+    done = project.run("export", "--release", "0.19.2", "--output", "newer")
+    assert done.code == 1
+    assert done.err == (
+        "Fetching megatron-core 0.19.2\n"
+        "error: megatron-core 0.19.2: pip reached no package index that has megatron-core; check "
+        f"the network and pip's settings, or put the wheel into {project.root}/cache\n"
+    )
 
 
 def test_an_output_that_an_edit_refuses_is_not_begun(project):
