@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from carry.checking import EditReport
-from stack.folding import Folded, aligned
+from stack.folding import Folded, aligned, labels
 
 # What stands in a column, and so a tree's name if it is no longer; else its number does.
 _WIDTH = 7
@@ -15,14 +15,9 @@ _WIDTH = 7
 
 def check_table(reports: Mapping[str, Sequence[EditReport]]) -> Group:
     """Every edit with what became of it on each tree; a file stands on a line of its own."""
-    lines: list[RenderableType] = []
-    heads = []
-    for number, name in enumerate(reports, 1):
-        short = name.removeprefix("megatron-core ")
-        if len(short) > _WIDTH:
-            short = f"({number})"
-            lines.append(Folded(f"{short} {name}", indent=1))
-        heads.append(Text(short, style="bold"))
+    short, legend = labels((name.removeprefix("megatron-core ") for name in reports), _WIDTH)
+    heads = [Text(name, style="bold") for name in short]
+    lines: list[RenderableType] = [*legend]
     rows = [*zip(*reports.values(), strict=True)]
     longest = max((len(row[0].edit) for row in rows), default=0)
     widths = [longest + 2, *(_WIDTH for _ in heads)]

@@ -6,17 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from carry.checking import EditReport
 from carry.report import NEW_FILE, OLDEST, YANKED, TreeReport
-from stack.folding import Folded
+from stack.folding import Folded, labels
 from stack.words import counted
 
 _NOT_THERE = "no file"
 # Edit, how often it matches, on which trees: 78 columns with the spaces between them.
 _WIDTHS = (36, 9, 27)
+# A tree with a longer name is numbered in the tables.
+_LONGEST = 12
 
 
 class _Row(NamedTuple):
@@ -36,6 +39,8 @@ def edit_tables(trees: Sequence[TreeReport]) -> Iterator[Folded | Table]:
 
     A new file is left out where its place is free on every tree.
     """
+    names, legend = labels((tree.name for tree in trees), _LONGEST)
+    yield from legend
     for path, rows in groupby(_rows(trees), key=lambda row: row.path):
         table = Table(box=None, show_header=False)
         for width in _WIDTHS:
@@ -44,7 +49,7 @@ def edit_tables(trees: Sequence[TreeReport]) -> Iterator[Folded | Table]:
             if all(report.state == "applies" for report in row.found.values()) and row.is_new_file:
                 continue
             edit = row.edit
-            for summary, style, where in _results(trees, row):
+            for summary, style, where in _results(trees, names, row):
                 table.add_row(Folded(edit), Text(summary, style=style), Folded(where))
                 edit = ""
         if table.rows:
@@ -59,6 +64,7 @@ def nearest_candidates(trees: Sequence[TreeReport], *, counts: bool) -> Iterator
         trees: All trees.
         counts: Whether those that count are looked at, or the others.
     """
+    names = [tree.name for tree in trees]
     for path, rows in groupby(_rows(trees), key=lambda row: row.path):
         lines: dict[str, None] = {}
         for row in rows:
@@ -67,25 +73,27 @@ def nearest_candidates(trees: Sequence[TreeReport], *, counts: bool) -> Iterator
                 if not report.holds and trees[number].counts == counts:
                     by_detail[_reason(row, report)].append(number)
             for reason, numbers in by_detail.items():
-                lines[f"  {_where(trees, numbers)}: {reason}"] = None
+                lines[f"  {_where(trees, names, numbers)}: {reason}"] = None
         if lines:
             yield "\n".join([path, *lines])
 
 
-def tree_table(trees: Sequence[TreeReport]) -> Table:
+def tree_table(trees: Sequence[TreeReport]) -> Group:
     """Every tree with whether the series lands on it."""
     table = Table(box=None)
-    for name in ("Tree", "Wheels for", "Lands", "Edits", "What does not"):
+    for name in ("Tree", "Wheels for", "Here", "Lands", "Edits", "What does not"):
         table.add_column(name, overflow="fold")
-    for tree in trees:
+    names, legend = labels((tree.name for tree in trees), _LONGEST)
+    for tree, name in zip(trees, names, strict=True):
         table.add_row(
-            Folded(tree.name + (" (pre)" if tree.offer and tree.offer.is_prerelease else "")),
+            Folded(name + (" (pre)" if tree.offer and tree.offer.is_prerelease else "")),
             _pythons(tree),
+            "" if tree.offer is None else "yes" if tree.offer.is_for_here else "no",
             _answer(tree),
             f"{tree.number_landing}/{len(tree.reports)}" if tree.reports else "",
             Folded(tree.fault or _failing(tree)),
         )
-    return table
+    return Group(*legend, table)
 
 
 def summary(trees: Sequence[TreeReport], left_out: Mapping[str, str]) -> Folded:
@@ -106,8 +114,8 @@ def summary(trees: Sequence[TreeReport], left_out: Mapping[str, str]) -> Folded:
     if strangers:
         python = f"CPython {sys.version_info.major}.{sys.version_info.minor}"
         text += (
-            f" {counted(strangers, 'release')} without a wheel for {python} on this platform (not "
-            "here): read from another wheel."
+            f" {counted(strangers, 'release')} without a wheel for {python} on this platform: "
+            "another wheel was read."
         )
     if missed:
         text += f" It does not land on {', '.join(missed)}."
@@ -138,13 +146,15 @@ def _rows(trees: Sequence[TreeReport]) -> list[_Row]:
     return sorted(rows.values(), key=lambda row: order[row.path])
 
 
-def _results(trees: Sequence[TreeReport], row: _Row) -> Iterator[tuple[str, str, str]]:
+def _results(
+    trees: Sequence[TreeReport], names: Sequence[str], row: _Row
+) -> Iterator[tuple[str, str, str]]:
     by_summary = defaultdict(list)
     for number, report in row.found.items():
         text = "not there" if report.state == _NOT_THERE else report.summary
         by_summary[text, "" if report.holds else "red"].append(number)
     for (text, style), numbers in by_summary.items():
-        yield text, style, _where(trees, numbers)
+        yield text, style, _where(trees, names, numbers)
 
 
 def _reason(row: _Row, report: EditReport) -> str:
@@ -153,19 +163,19 @@ def _reason(row: _Row, report: EditReport) -> str:
     return f"{row.edit}: {report.summary}: {report.detail or 'nothing there is like it'}"
 
 
-def _where(trees: Sequence[TreeReport], numbers: Iterable[int]) -> str:
-    """Trees by name; releases that follow one another are written as a range."""
+def _where(trees: Sequence[TreeReport], names: Sequence[str], numbers: Iterable[int]) -> str:
+    """Trees by the names given; releases that follow one another are written as a range."""
     held = set(numbers)
     texts = []
     for is_held, group in groupby(range(len(trees)), key=lambda number: number in held):
         if not is_held:
             continue
         for is_release, run in groupby(group, key=lambda n: trees[n].offer is not None):
-            names = [trees[number].name for number in run]
-            if is_release and len(names) > 1:
-                texts.append(f"{names[-1]} to {names[0]}")
+            there = [names[number] for number in run]
+            if is_release and len(there) > 1:
+                texts.append(f"{there[-1]} to {there[0]}")
             else:
-                texts += names
+                texts += there
     return ", ".join(texts)
 
 
@@ -173,8 +183,7 @@ def _pythons(tree: TreeReport) -> str:
     if tree.offer is None:
         return ""
     versions = tree.offer.pythons
-    text = " to ".join(dict.fromkeys([versions[0], versions[-1]])) if versions else "none"
-    return text if tree.offer.is_for_here else f"{text}, not here"
+    return " to ".join(dict.fromkeys([versions[0], versions[-1]])) if versions else "none"
 
 
 def _answer(tree: TreeReport) -> Text:

@@ -1,7 +1,7 @@
 """Text that goes on in the next line at a space, and names that do so at their separators."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
@@ -55,6 +55,20 @@ def aligned(
         table.add_column(width=width, justify=justify, overflow="fold")
     table.add_row(replace(first, text=first.text.ljust(widths[0] - first.indent)), *others)
     return table
+
+
+def labels(names: Iterable[str], width: int) -> tuple[list[str], list[Folded]]:
+    """What stands for names where there is little room, and the lines that say what it stands for.
+
+    A name that is no longer than ``width`` stands for itself, another one is numbered.
+    """
+    short, legend = [], []
+    for number, name in enumerate(names, 1):
+        is_short = len(name) <= width
+        short.append(name if is_short else f"({number})")
+        if not is_short:
+            legend.append(Folded(f"({number}) {name}", indent=1))
+    return short, legend
 
 
 def fold(text: str, width: int) -> list[str]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.table import Table
 
-from stack.folding import Folded, fold
+from stack.folding import Folded, fold, labels
 
 PATH = "megatron/core/distributed/fsdp/mcore_fsdp_adapter.py"
 
@@ -49,3 +49,9 @@ def test_a_cell_and_a_line():
         "  megatron/core/distributed/",
         "  fsdp/mcore_fsdp_adapter.py",
     ]
+
+
+def test_long_names_are_numbered():
+    short, legend = labels(["0.19.2", "path/to/Megatron-LM", "tree"], 7)
+    assert short == ["0.19.2", "(2)", "tree"]
+    assert legend == [Folded("(2) path/to/Megatron-LM", indent=1)]
