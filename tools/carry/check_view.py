@@ -1,13 +1,14 @@
 """What ``carry check`` found, for people: a table of edits and trees, and a line a fault."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from carry.checking import EditReport
+from carry.checking import NO_FILE, EditReport
 from stack.folding import Folded, aligned, labels
+from stack.words import counted
 
 # What stands in a column, and so a tree's name if it is no longer; else its number does.
 _WIDTH = 7
@@ -30,11 +31,18 @@ def check_table(reports: Mapping[str, Sequence[EditReport]]) -> Group:
     return Group(*lines)
 
 
-def faults(reports: Mapping[str, Sequence[EditReport]]) -> list[str]:
-    """A line for each edit that does not do what it should, with what comes nearest."""
-    return [
-        f"{name}: {report.path}: {report.edit}: {report.detail}"
-        for name, found in reports.items()
-        for report in found
-        if not report.holds
-    ]
+def faults(reports: Mapping[str, Sequence[EditReport]]) -> Iterator[str]:
+    """A line for each edit that does not do what it should, or for each file that is not there."""
+    for name, found in reports.items():
+        failing = [report for report in found if not report.holds]
+        for (path, state), edits in groupby(
+            failing, key=lambda report: (report.path, report.state)
+        ):
+            if state == NO_FILE:
+                yield f"{name}: {path}: not there, for {counted(len([*edits]), 'edit')}"
+            else:
+                yield from (f"{name}: {path}: {one.edit}: {_why(one)}" for one in edits)
+
+
+def _why(report: EditReport) -> str:
+    return report.detail or f"found {report.found}, and nothing like it"

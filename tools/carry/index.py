@@ -188,4 +188,5 @@ def _download(
 
 
 def _last_line(text: str) -> str:
-    return ["no message", *(line.strip() for line in text.splitlines() if line.strip())][-1]
+    lines = ["no message", *(line.strip() for line in text.splitlines() if line.strip())]
+    return lines[-1].removeprefix("ERROR: ")

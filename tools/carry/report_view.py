@@ -10,12 +10,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from carry.checking import EditReport
+from carry.checking import NO_FILE, EditReport
 from carry.report import NEW_FILE, OLDEST, YANKED, TreeReport
 from stack.folding import Folded, labels
 from stack.words import counted
 
-_NOT_THERE = "no file"
 # Edit, how often it matches, on which trees: 78 columns with the spaces between them.
 _WIDTHS = (36, 9, 27)
 # A tree with a longer name is numbered in the tables.
@@ -151,14 +150,14 @@ def _results(
 ) -> Iterator[tuple[str, str, str]]:
     by_summary = defaultdict(list)
     for number, report in row.found.items():
-        text = "not there" if report.state == _NOT_THERE else report.summary
+        text = "not there" if report.state == NO_FILE else report.summary
         by_summary[text, "" if report.holds else "red"].append(number)
     for (text, style), numbers in by_summary.items():
         yield text, style, _where(trees, names, numbers)
 
 
 def _reason(row: _Row, report: EditReport) -> str:
-    if report.state == _NOT_THERE:
+    if report.state == NO_FILE:
         return "not there"
     return f"{row.edit}: {report.summary}: {report.detail or 'nothing there is like it'}"
 
@@ -196,7 +195,7 @@ def _answer(tree: TreeReport) -> Text:
 
 def _failing(tree: TreeReport) -> str:
     states = Counter(
-        "not there" if report.state == _NOT_THERE else report.state
+        "not there" if report.state == NO_FILE else report.state
         for report in tree.reports
         if not report.holds
     )

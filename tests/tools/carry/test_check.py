@@ -75,6 +75,12 @@ def test_an_edit_that_does_not_match(project):
     assert summary == "7 edits on 1 tree; 1 do not match."
 
 
+def test_an_edit_that_matches_nothing_and_is_like_nothing(project):
+    project.write({LOOP: "def train():\n    return other(1)\n"}, project.tree)
+    *_, fault, _ = lines(project.run("check", "tree").err)
+    assert fault == (f"tree: {LOOP}: #3.2 train: add-args to step: found 0, and nothing like it")
+
+
 def test_json(project):
     project.write({LOOP: "def train():\n    return stop(1)\n"}, project.tree)
     done = project.run("check", "--json", "tree")
@@ -101,7 +107,7 @@ def test_a_file_that_is_missing_though_its_folder_is_there(project):
     done = project.run("check", "tree")
     assert done.code == 4
     assert lines(done.err)[-2:] == [
-        f"tree: {LOOP}: #3.2 train: add-args to step: tree has no {LOOP}",
+        f"tree: {LOOP}: not there, for 1 edit",
         "7 edits on 1 tree; 1 do not match.",
     ]
 

@@ -122,7 +122,7 @@ megatron/training/loop.py
  tree                        yes       8/8
 
 The series lands on 2 of 4 trees that count (releases from 0.16.1 on, and trees that were named). 1
-release without a wheel for CPython {here} on this platform: another wheel was read. It does not land
+release without a wheel for CPython {v} on this platform: another wheel was read. It does not land
 on 9.1.0, 9.0.1.
 """
 
@@ -148,7 +148,7 @@ def test_a_report_for_people(project, index):
     offer_all(project, index)
     done = project.run("report", "tree")
     assert (done.code, done.out) == (4, "")
-    expected = REPORT.format(both=f"{OLDER} to {HERE}", old=OLDER, here=HERE)
+    expected = REPORT.format(both=f"{OLDER} to {HERE}", old=OLDER, here=HERE, v=HERE)
     assert lines(done.err) == lines(expected)
 
 
