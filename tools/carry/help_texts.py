@@ -2,11 +2,15 @@
 
 from stack.command_line import epilog
 
+_TREE_BUSY = "another run changes the tree"
+_REPOSITORY_BUSY = "another run moves branches there"
+
 TOOL = epilog(
     "carry check 0.19.2",
     "carry --series path/to/SERIES.md apply path/to/Megatron-LM",
     "carry wheel --release 0.19.2",
     found="check or report found an edit that does not match",
+    busy="another run is at work there",
 )
 
 CHECK = epilog(
@@ -27,6 +31,7 @@ APPLY = epilog(
     "carry apply path/to/Megatron-LM",
     "carry apply --release 0.19.2 --output build/tree",
     "carry apply --undo venv/lib/python3.12/site-packages",
+    busy=_TREE_BUSY,
 )
 
 WHEEL = epilog(
@@ -37,7 +42,13 @@ WHEEL = epilog(
 EXPORT = epilog("carry export --release 0.19.2 --output build/unmodified")
 
 IMPORT = epilog(
-    "carry import --release 0.19.2", "carry import --release 0.19.2 --repo path/to/fork"
+    "carry import --release 0.19.2",
+    "carry import --release 0.19.2 --repo path/to/fork",
+    busy=_REPOSITORY_BUSY,
 )
 
-BUILD = epilog("carry build", "carry build --repo path/to/Megatron-LM --main upstream/main")
+BUILD = epilog(
+    "carry build",
+    "carry build --repo path/to/Megatron-LM --main upstream/main",
+    busy=_REPOSITORY_BUSY,
+)
