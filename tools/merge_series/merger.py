@@ -9,8 +9,10 @@ from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series import messages
 from merge_series.conflicts import groups
+from merge_series.foreseen import foreseen
 from merge_series.generated_files import FILE_MODES, REGENERATED, GeneratedFiles
 from merge_series.messages import BY_PERSON
+from merge_series.plan import sources
 from merge_series.recorded import Recorded
 from merge_series.records import AllowlistChange, MergeRecord, SettledFile
 from merge_series.resolve import Settled, Side, Sources, Unsettled, entries, settle
@@ -97,6 +99,19 @@ class Merger:
         commands expect to run alone.
         """
         return 1 if self._generated.how else os.cpu_count() or 1
+
+    def foresee(self, pull_requests: Iterable[PullRequest], tips: Mapping[str, Sha]) -> None:
+        """Have the files merged at once that the merges of a sync will likely have to merge.
+
+        Args:
+            pull_requests: The PRs that are synced.
+            tips: The head of every branch.
+        """
+        below = {
+            pr.branch: [source.branch for source in sources(self._carrier, pr)]
+            for pr in pull_requests
+        }
+        self._trees.foresee(foreseen(self._repository, below, tips, self._main))
 
     def merge(self, planned: Planned) -> MergeRecord | Stopped:
         """Make a merge, or say what in it needs a person.

@@ -169,11 +169,16 @@ class Syncer:
 
     def _merge_all(self, main: Sha, old: Heads, made: Merged) -> tuple[Merged, Stopped | None]:
         """Make the merges that are missing after ``made``: dependencies first, then main."""
+        with self._repository.held_objects():
+            return self._merge_each(main, old, made)
+
+    def _merge_each(self, main: Sha, old: Heads, made: Merged) -> tuple[Merged, Stopped | None]:
         merger = self._merger(main)
         tips = _new_heads(old, made)
         merged = list(made)
         pull_requests = synced_pull_requests(self._carrier)
         below = {pr.number: sources(self._carrier, pr) for pr in pull_requests}
+        merger.foresee(pull_requests, tips)
 
         def merge(pull_request: PullRequest) -> list[MergeRecord | Stopped]:
             return self._merge_branch(merger, pull_request, tips, main)

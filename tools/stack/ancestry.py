@@ -3,7 +3,7 @@
 To ask git costs a process a question; a sync asks several for every branch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 
 class Ancestry:
@@ -16,23 +16,51 @@ class Ancestry:
         listed: The commits that the heads hold and main does not, each with its parents after it,
             on a line; children before their parents, as ``git rev-list --topo-order --parents``
             writes them.
+        heads: The commits among them that most questions will be about.
+        line: Commits of main that each contain the one before, main last. Where others than these
+            are parents of a listed commit, its merge bases are not known.
     """
 
-    def __init__(self, main: str, listed: str) -> None:
+    def __init__(
+        self, main: str, listed: str, heads: Collection[str] = (), line: Sequence[str] = ()
+    ) -> None:
         self._main = main
+        self._line = line or (main,)
         self._parents: dict[str, tuple[str, ...]] = {}
         # A commit's is greater than those of its ancestors; main and what it holds have none.
         self._number: dict[str, int] = {}
+        self._commits: list[str] = []
+        # By commit, the numbers of it and its ancestors as bits.
+        self._held: dict[str, int] = {}
+        # By commit, how far up the line its history goes, -1 if nowhere; others stand elsewhere.
+        self._place = {commit: place for place, commit in enumerate(self._line)}
         # The question that is asked most, whose answer is the longest way down.
         self._with_main = {main}
-        for line in reversed(listed.splitlines()):
-            commit, *parents = line.split(" ")
+        self._read([row.split(" ") for row in reversed(listed.splitlines())], set(heads))
+
+    def _read(self, rows: Sequence[Sequence[str]], heads: set[str]) -> None:
+        last = {parent: at for at, row in enumerate(rows) for parent in row[1:]}
+        for at, (commit, *parents) in enumerate(rows):
             self.add(commit, parents)
+            # As many bits as commits for every commit would take memory by their square.
+            for parent in parents:
+                if last[parent] == at and parent not in heads:
+                    self._held.pop(parent, None)
 
     def add(self, commit: str, parents: Sequence[str]) -> None:
         """Take in a commit whose parents are known here or held by main."""
+        number = len(self._commits)
+        held = 1 << number
+        for parent in parents:
+            if parent in self._number:
+                held |= self._bits(parent)
+        self._commits.append(commit)
         self._parents[commit] = tuple(parents)
-        self._number[commit] = len(self._number)
+        self._number[commit] = number
+        self._held[commit] = held
+        places = [self._place[parent] for parent in parents if parent in self._place]
+        if len(places) == len(parents):
+            self._place[commit] = max(places, default=-1)
         if not self._with_main.isdisjoint(parents):
             self._with_main.add(commit)
 
@@ -44,15 +72,40 @@ class Ancestry:
         """Whether one commit contains another; both have to be known."""
         if ancestor == self._main:
             return descendant in self._with_main
-        oldest = self._number[ancestor]
-        seen = {descendant}
-        pending = [descendant]
+        return bool(self._bits(descendant) >> self._number[ancestor] & 1)
+
+    def merge_bases(self, one: str, other: str) -> tuple[str, ...] | None:
+        """The best common ancestors of two commits, both of them known; None if not known.
+
+        They are those common ancestors that no other one contains.
+        """
+        if one not in self._place or other not in self._place:
+            return None
+        common = self._bits(one) & self._bits(other)
+        best: list[str] = []
+        while common:
+            # No other one that is left contains the last of them.
+            best.append(self._commits[common.bit_length() - 1])
+            common &= ~self._bits(best[-1])
+        place = min(self._place[one], self._place[other])
+        if place > max((self._place[commit] for commit in best), default=-1):
+            best.append(self._line[place])
+        return tuple(best)
+
+    def _bits(self, commit: str) -> int:
+        held = self._held.get(commit)
+        if held is not None:
+            return held
+        held = 0
+        pending = [commit]
         while pending:
-            commit = pending.pop()
-            if commit == ancestor:
-                return True
-            for parent in self._parents.get(commit, ()):
-                if parent not in seen and self._number.get(parent, -1) >= oldest:
-                    seen.add(parent)
-                    pending.append(parent)
-        return False
+            number = self._number.get(pending.pop())
+            if number is None or held >> number & 1:
+                continue
+            known = self._held.get(self._commits[number])
+            if known is None:
+                held |= 1 << number
+                pending += self._parents[self._commits[number]]
+            else:
+                held |= known
+        return held

@@ -5,11 +5,15 @@ import re
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stack.entry_merger import EntryMerger
 from stack.errors import Refusal
 from stack.repository import Entry, GitFailure, Repository, Sha, decode
+from stack.three_way import Contents
+from stack.trees import FILE, TreeEntry
 
 BASE, OURS, THEIRS = 1, 2, 3  # git's stages
 
@@ -80,12 +84,17 @@ def pinned(*arguments: str) -> tuple[str, ...]:
 class TreeMerger:
     """Merges commits of one repository into trees; several threads may do so at once.
 
+    What the entries of the trees settle, and files that ``foresee`` was told of, cost no process;
+    all else is left to git. The result is git's either way.
+
     Args:
         repository: The repository.
     """
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
+        self._store = repository.tree_store
+        self._entries = EntryMerger(self._store, repository.known_merge_bases)
         # As long as this object lives: to make it for every merge takes as long as a small merge.
         self._place = tempfile.mkdtemp()
         weakref.finalize(self, shutil.rmtree, self._place, ignore_errors=True)
@@ -97,6 +106,34 @@ class TreeMerger:
         Raises:
             Refusal: The histories are unrelated, or an object is missing.
         """
+        tree = self._entries.merge(ours, theirs)
+        return self._by_git(ours, theirs) if tree is None else Merge(Sha(tree.hex()), ())
+
+    def foresee(self, contents: Iterable[Contents]) -> None:
+        """Have git merge at once what merges to come will have to merge.
+
+        It merges two commits whose files are these and none else, and leaves them to be pruned.
+
+        Args:
+            contents: Files that both sides will have changed.
+        """
+        wanted = self._entries.unknown(contents)
+        if not wanted:
+            return
+        base, *sides = (
+            self._store.store({b"%d" % at: TreeEntry(FILE, oid) for at, oid in enumerate(oids)})
+            for oids in zip(*((wish.base, *wish.sides) for wish in wanted), strict=True)
+        )
+        start = self._repository.commit_nowhere(base, ())
+        ours, theirs = (self._repository.commit_nowhere(side, (start,)) for side in sides)
+        merge = self._by_git(ours, theirs)
+        conflicts = {conflict.path for conflict in merge.conflicts}
+        merged = self._store.entries(bytes.fromhex(merge.tree))
+        for at, wish in enumerate(wanted):
+            if str(at) not in conflicts:
+                self._entries.learn(wish, merged[b"%d" % at].oid)
+
+    def _by_git(self, ours: Sha, theirs: Sha) -> Merge:
         command = pinned("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
         place = self._place
         answer = self._repository.run(

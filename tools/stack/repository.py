@@ -7,10 +7,11 @@ escapes, so every path that git can hold goes in and out unchanged.
 import os
 import re
 import tempfile
+import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import NewType, Self
@@ -20,14 +21,16 @@ import git
 from stack.ancestry import Ancestry
 from stack.committing import commit_object, signed_off
 from stack.errors import ExitCode, Refusal
-from stack.object_writer import ObjectWriter
+from stack.object_buffer import ObjectBuffer
 from stack.settings import PINNED, TEMPORARY_INDEX, TRUE_HISTORY
+from stack.trees import TreeStore
 
 Sha = NewType("Sha", str)
 
 OLDEST_GIT = (2, 39)  # 2.38 has merge-tree --write-tree, but crashes on read-only repositories
 
 _SHA1_LENGTH = 40
+_KEPT_PACK = 100  # objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class Repository:
 
     Attributes:
         is_kept: Whether what is written goes into the repository, not to be dropped again.
+        tree_store: Its trees, entry by entry.
     """
 
     def __init__(self, repo: git.Repo, objects: Path | None = None) -> None:
@@ -94,6 +98,10 @@ class Repository:
         repo.git = git.Git(Path(repo.working_dir))
         self._repo = repo
         self.is_kept = objects is None
+        self._objects = ObjectBuffer(self._store_pack)
+        self.tree_store = TreeStore(self._object, partial(self._objects.add, b"tree"))
+        self._reading = threading.Lock()
+        self._ancestry: Ancestry | None = None
         self._environment = dict(TRUE_HISTORY)
         if objects is not None:
             self._environment |= {
@@ -101,8 +109,6 @@ class Repository:
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self.git_path("objects")),
             }
         repo.git.update_environment(**self._environment)
-        self._writer = ObjectWriter(repo.git, PINNED, self._environment)
-        self._ancestry: Ancestry | None = None
 
     @classmethod
     def open(cls, path: Path, objects: Path | None = None) -> Self:
@@ -141,8 +147,7 @@ class Repository:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the repository: end git's object reader and writer."""
-        self._writer.close()
+        """Close the repository: end git's object reader."""
         self._repo.close()
 
     @property
@@ -184,6 +189,19 @@ class Repository:
         Raises:
             GitFailure: It ended with another status.
         """
+        self._objects.flush()
+        answer = self._run(arguments, stdin, environment or {}, inherited)
+        if answer.status not in accept:
+            raise GitFailure(arguments, answer)
+        return answer
+
+    def _run(
+        self,
+        arguments: Sequence[str],
+        stdin: bytes,
+        environment: Mapping[str, str],
+        inherited: Sequence[int] = (),
+    ) -> Answer:
         with ExitStack() as stack:
             stream = None
             if stdin:
@@ -193,17 +211,14 @@ class Repository:
             status, stdout, stderr = self._repo.git.execute(
                 ["git", *PINNED, *arguments],
                 istream=stream,
-                env={**self._environment, **(environment or {})},
+                env={**self._environment, **environment},
                 with_extended_output=True,
                 with_exceptions=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
                 pass_fds=tuple(inherited),
             )
-        answer = Answer(int(status), bytes(stdout), str(stderr))
-        if answer.status not in accept:
-            raise GitFailure(arguments, answer)
-        return answer
+        return Answer(int(status), bytes(stdout), str(stderr))
 
     # Revisions
 
@@ -225,18 +240,46 @@ class Repository:
         return answer.status == 0
 
     def read_ancestry(self, main: Sha, heads: Iterable[Sha]) -> None:
-        """Read once what ``heads`` hold beyond ``main``, so that ``is_ancestor`` need not ask git.
+        """Read once what ``heads`` hold beyond ``main``, so that few questions need git.
 
         Whatever is committed on top of it is known as well.
         """
+        heads = tuple(heads)
         options = ("--topo-order", "--parents", "--stdin")
         text = "\n".join([*heads, f"^{main}", ""])
-        self._ancestry = Ancestry(main, self.run("rev-list", *options, stdin=text.encode()).text)
+        listed = self.run("rev-list", *options, stdin=text.encode()).text
+        self._ancestry = Ancestry(main, listed, heads, self._main_line(main, listed))
+
+    def _main_line(self, main: Sha, listed: str) -> list[str]:
+        """The commits of main on which the listed ones stand, and main, each containing the last.
+
+        Those that are not on main's first-parent history are left out.
+        """
+        rows = [line.split(" ") for line in listed.splitlines()]
+        below = {parent for _, *parents in rows for parent in parents} - {row[0] for row in rows}
+        below.discard(main)
+        if len(below) <= 1:
+            return [*below, main]
+        by_date = self.run("rev-list", "--no-walk=sorted", *below, "--").text.split()
+        selection = ("--first-parent", "--reverse", "--boundary", main, f"^{by_date[-1]}")
+        line = self.run("rev-list", *selection, "--").text.replace("-", "").split()
+        return [commit for commit in line if commit in below or commit == main]
 
     def merge_bases(self, one: Sha, other: Sha) -> tuple[Sha, ...]:
         """All best common ancestors; empty where the histories are unrelated."""
+        known = self.known_merge_bases(one, other)
+        if known is not None:
+            return known
         answer = self.run("merge-base", "--all", one, other, accept=(0, 1))
         return tuple(Sha(line) for line in answer.text.split())
+
+    def known_merge_bases(self, one: Sha, other: Sha) -> tuple[Sha, ...] | None:
+        """All best common ancestors; None where what ``read_ancestry`` read does not tell."""
+        known = self._ancestry
+        if known is None or not (known.knows(one) and known.knows(other)):
+            return None
+        bases = known.merge_bases(one, other)
+        return None if bases is None else tuple(map(Sha, bases))
 
     def commits(self, *selection: str) -> tuple[Sha, ...]:
         """The commits that ``git rev-list`` selects, newest first."""
@@ -283,11 +326,34 @@ class Repository:
         """
         if len(oid) == _SHA1_LENGTH:
             try:
-                return bytes(self._repo.git.get_object_data(oid)[3])
+                return self._object(oid)
             except ValueError:
                 pass  # git says it better below
         # GitPython's object reader, one process for all blobs, reads no SHA-256 ids.
         return self.run("cat-file", "blob", oid).stdout
+
+    def _object(self, oid: str) -> bytes:
+        """The bytes of an object whose id is SHA-1, read by one process for all of them.
+
+        Raises:
+            ValueError: There is no such object.
+        """
+        waiting = self._objects.get(oid)
+        if waiting is not None:
+            return waiting
+        with self._reading:
+            return bytes(self._repo.git.get_object_data(oid)[3])
+
+    def held_objects(self) -> AbstractContextManager[None]:
+        """Keep new commits and trees in memory, until git is run for anything or the end."""
+        return self._objects.held()
+
+    def _store_pack(self, pack: bytes, count: int) -> None:
+        # As git does with what it fetches: a pack is one file, but many packs are slow to search.
+        command = ("index-pack", "--stdin") if count >= _KEPT_PACK else ("unpack-objects", "-q")
+        answer = self._run(command, pack, {})
+        if answer.status:
+            raise GitFailure(command, answer)
 
     def read_file(self, tree: Sha, path: str) -> bytes | None:
         """The bytes of the file at ``path`` in a tree or commit, or None."""
@@ -346,6 +412,18 @@ class Repository:
             self.run(*pinned, "update-index", "-z", "--index-info", stdin=lines, environment=index)
             return Sha(self.run(*pinned, "write-tree", environment=index).text)
 
+    def commit_nowhere(self, tree: bytes, parents: Sequence[Sha]) -> Sha:
+        """Store a commit that no ref will hold, the same at all times.
+
+        Args:
+            tree: Id of its tree, which is SHA-1.
+            parents: Its parents.
+        """
+        nobody = "merge_series <> 0 +0000"
+        lines = [f"tree {tree.hex()}", *(f"parent {parent}" for parent in parents)]
+        lines += [f"author {nobody}", f"committer {nobody}", "", "Files to merge\n"]
+        return Sha(self._objects.add(b"commit", "\n".join(lines).encode()))
+
     def commit_tree(
         self,
         tree: Sha,
@@ -369,11 +447,12 @@ class Repository:
         """
         author, committer, signs = self._identity if environment is None else self._ask(environment)
         text = signed_off(message, committer)
-        made = None
+        made = ""
         if environment is None and not signs:
             content = commit_object(tree, parents, author, committer, text)
-            made = None if content is None else self._writer.write(content)
-        if made is None:
+            if content is not None and len(tree) == _SHA1_LENGTH:
+                made = self._objects.add(b"commit", content)
+        if not made:
             signature = ("-S",) if signs else ()
             parent_arguments = (part for parent in parents for part in ("-p", parent))
             answer = self.run(
@@ -400,6 +479,7 @@ class Repository:
         return author, committer, sign == "true"
 
 
+@cache
 def check_git_version() -> None:
     """Refuse a git that is older than the tools need.
 

@@ -36,6 +36,31 @@ def test_a_commit_contains_what_its_parents_do(graph, read):
     assert not ancestry.knows("-1")
 
 
+@settings(max_examples=300)
+@given(graphs(), st.sets(st.integers(-2, 0)))
+def test_merge_bases_are_the_common_ancestors_that_no_other_contains(graph, left_out):
+    parents = {"-2": [], "-1": ["-2"], "0": ["-1"]}
+    parents |= {str(number): list(map(str, on)) for number, on in enumerate(graph, 1)}
+    held = {}
+    for name, on in parents.items():
+        held[name] = {name}.union(*(held[parent] for parent in on))
+    beyond = [name for name in parents if int(name) > 0]
+    listed = "\n".join(" ".join([name, *parents[name]]) for name in reversed(beyond))
+    line = [name for name in ("-2", "-1") if int(name) not in left_out]
+    ancestry = Ancestry("0", listed, beyond[::2], [*line, "0"])
+    for one in ["0", *beyond]:
+        for other in ["0", *beyond]:
+            common = held[one] & held[other]
+            best = {name for name in common if not any(name in held[c] - {c} for c in common)}
+            below = {name for name in (held[one] | held[other]) if int(name) > 0}
+            stand_on = {parent for name in below for parent in parents[name] if int(parent) < 0}
+            found = ancestry.merge_bases(one, other)
+            if stand_on <= {*line}:
+                assert set(found) == best
+            else:
+                assert found is None or set(found) == best
+
+
 def test_a_repository_answers_the_same_once_it_has_read_them(tmp_path):
     with Repository.create(tmp_path, "main") as repository:
 

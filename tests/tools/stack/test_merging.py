@@ -6,8 +6,9 @@ from textwrap import fill
 import pytest
 
 from stack.errors import Refusal
-from stack.merging import Merge, merge_trees, parse_merge
+from stack.merging import Merge, TreeMerger, merge_trees, parse_merge
 from stack.repository import Entry, Repository, Sha
+from stack.three_way import Contents
 
 LINES = "".join(f"{number}\n" for number in range(9))
 OTHERS = LINES.replace("\n", " others\n")
@@ -51,6 +52,10 @@ CASES = {
         {**MANY, **moved(MANY, "gggg", "more"), "d/new": "d", "g/new": "g"},
     ),
     "mode": ({"a": LINES}, {"a": ("100755", FIVE)}, {"a": FUENF}),
+    "one file's mode": ({"a": LINES, "b": LINES}, {"a": ("100755", LINES)}, {"a": LINES}),
+    "a mode of ours and contents": ({"a": LINES}, {"a": ("100755", FIVE)}, {"a": NINE}),
+    "a mode of theirs and contents": ({"a": LINES}, {"a": FIVE}, {"a": ("100755", NINE)}),
+    "the same": ({"a": LINES}, {"a": FIVE, "b": "1"}, {"a": FIVE, "c": "1"}),
     "modes added": ({}, {"a": ("100755", LINES)}, {"a": LINES}),
     "symlink": tuple({"a": ("120000", target)} for target in ("base", "ours", "theirs")),
     "file and symlink": ({"a": LINES}, {"a": FIVE}, {"a": ("120000", "theirs")}),
@@ -143,6 +148,10 @@ mode:
         2 100755 five
         3 100644 fünf
         CONFLICT (content): Merge conflict in a
+one file's mode:
+a mode of ours and contents:
+a mode of theirs and contents:
+the same:
 modes added:
     a
         2 100755 lines
@@ -254,6 +263,21 @@ def test_a_clean_merge_holds_both_sides(repository):
     }
 
 
+def test_what_is_known_of_the_commits_changes_no_merge(repository):
+    merges = {case: sides(repository, case) for case in CASES}
+    plain = {case: merge_trees(repository, *merges[case]) for case in CASES}
+    for case, (ours, theirs) in merges.items():
+        repository.read_ancestry(theirs, [ours])
+        (base,) = repository.merge_bases(ours, theirs)
+        merger = TreeMerger(repository)
+        files = [repository.entries(side) for side in (base, ours, theirs)]
+        paths = set.intersection(*map(set, files)) if len(base) == 40 else ()
+        paths = [path for path in paths if files[0][path].mode != "160000"]
+        texts = [[bytes.fromhex(side[path].oid) for side in files] for path in paths]
+        merger.foresee(Contents.of(*text) for text in texts if len(set(text)) == 3)
+        assert merger.merge(ours, theirs) == plain[case], case
+
+
 def test_only_text_conflicts_are_about_content(repository):
     def about_content(case):
         merge = merge_trees(repository, *sides(repository, case))
@@ -267,6 +291,10 @@ def test_only_text_conflicts_are_about_content(repository):
         "binary",
         "many renames",
         "line ends",
+        "one file's mode",
+        "a mode of ours and contents",
+        "a mode of theirs and contents",
+        "the same",
     }
 
 
