@@ -62,8 +62,8 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            "merge_series = merge_series.cli:main",
-            "carry = carry.cli:main",
+            "merge_series = merge_series.__main__:main",
+            "carry = carry.__main__:main",
             "process_groups = process_groups.cli:main",
         ]
     },

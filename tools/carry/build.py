@@ -12,6 +12,7 @@ from carry.carried import Carrier
 from carry.generated import ReadScanner, render
 from process_groups import ratchet
 from process_groups.allowlist import ALLOWLIST_PATH
+from stack.command_line import typed
 from stack.errors import Refusal
 from stack.model import PullRequest, Series, SeriesCommit
 from stack.refs import Update, branch_ref, heads, move
@@ -158,7 +159,7 @@ class Builder:
         if self._repository.merge_bases(tip, main) != (main,):
             raise Refusal(
                 f"branch {dependency.branch} does not contain {main[:12]} of main; sync it first "
-                f"(merge_series sync), then build {pull_request.branch} on it"
+                f"({typed('merge_series sync')}), then build {pull_request.branch} on it"
             )
         return tip
 

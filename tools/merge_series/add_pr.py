@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series.declared import Rewrite
+from merge_series.in_step import refuse_out_of_step
 from merge_series.merger import Merger, Planned, Stopped
-from merge_series.plan import branch_heads
+from merge_series.plan import branch_heads, synced_pull_requests
 from merge_series.records import MergeRecord
-from stack.errors import ExitCode, Refusal
-from stack.model import PullRequest
+from stack.errors import Refusal
+from stack.model import PullRequest, Series
 from stack.repository import Repository, Sha
 from stack.series_edit import NewPullRequest, with_pull_request
 
@@ -47,8 +48,8 @@ def add_pull_request(
         Where the branch starts, and what becomes of SERIES.md.
 
     Raises:
-        Refusal: The PR or its branch exists, a dependency is not one to build on, or merging the
-            dependencies needs a person.
+        Refusal: The PR or its branch exists, a dependency is not one to build on, several are not
+            in step with each other, or merging them needs a person.
     """
     refuse_known(repository, carrier, new)
     for number in new.depends_on:
@@ -68,7 +69,23 @@ def add_pull_request(
     pull_request = whole.series.pull_requests[new.number]
     merger = Merger(repository, whole, ReadScanner(repository), main)
     dependencies = whole.series.dependencies(pull_request)
+    if len(dependencies) > 1:
+        closure = whole.series.closure(*dependencies)
+        below = tuple(pr for pr in synced_pull_requests(whole) if pr in closure)
+        refuse_out_of_step(repository, whole, main, below, branch_heads(repository, below))
     return start_on(repository, merger, pull_request, dependencies, because), rewrite
+
+
+def implied(series: Series, numbers: Sequence[int]) -> dict[int, int]:
+    """Which of some PRs need not be named as dependencies, each with one that depends on it."""
+    chosen = [series.pull_requests[number] for number in numbers]
+    below = {pr.number: {held.number for held in series.closure(pr)} for pr in chosen}
+    return {
+        number: other
+        for number in numbers
+        for other in numbers
+        if other != number and number in below[other]
+    }
 
 
 def refuse_known(repository: Repository, carrier: Carrier, new: NewPullRequest) -> None:
@@ -142,8 +159,7 @@ def merged_or_refused(merger: Merger, planned: Planned) -> MergeRecord:
         raise Refusal(
             f"{planned.pull_request.branch}: merging {planned.source_name} needs a person for "
             f"{files}; nothing was changed. Merge {planned.theirs[:12]} into {planned.ours[:12]} "
-            "by hand on a branch that both are to flow into, and declare that",
-            ExitCode.WAITING,
+            "by hand on a branch that both are to flow into, and declare that"
         )
     return result
 

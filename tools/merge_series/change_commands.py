@@ -7,7 +7,7 @@ import click
 
 from merge_series import help_texts as texts
 from merge_series import report
-from merge_series.add_pr import add_pull_request
+from merge_series.add_pr import add_pull_request, implied
 from merge_series.declared import Rewrite
 from merge_series.fold import fold
 from merge_series.place import Place
@@ -74,6 +74,8 @@ def stack_command(  # noqa: PLR0913, PLR0917 - click hands over every option
             made = {branch: start.head}
             operations.move("stack", main, {branch: None}, made, start.merged, (rewrite.change,))
     _show(start.merged, rewrite, is_kept=not dry_run)
+    for one, other in implied(carrier.series, on).items():
+        people.print(f"#{one} need not be named: #{other} depends on it.")
     people.print(
         f"{branch} {'would start' if dry_run else 'starts'} at {start.head[:12]}: "
         + (counted(len(start.merged), "merge") if start.merged else "the head of what it is on")

@@ -12,13 +12,13 @@ from carry.carried import Carrier
 from merge_series.history import Commit, History
 from merge_series.mainline import MainLine, look
 from merge_series.operations import Operations
-from merge_series.plan import sources, synced_pull_requests
+from merge_series.plan import heads_by_number, sources, synced_pull_requests
 from stack.errors import Refusal
 from stack.model import PullRequest
-from stack.refs import heads
 from stack.repository import Repository, Sha
 
 _STAYS = "what a branch holds cannot be taken out by adding commits"
+_ANEW = "begin this PR anew on a branch of another name"
 _AS_IT_IS = " (with the state landed or superseded, if it is)"
 _MERGED = re.compile(r"^Merge .* from #([1-9][0-9]*)$")
 
@@ -47,8 +47,7 @@ def changes(
     repository: Repository, carrier: Carrier, operations: Operations, main: Sha
 ) -> tuple[Change, ...]:
     """What the declared stack says otherwise than the branches, in the order of the series."""
-    branches = heads(repository, [pr.branch for pr in carrier.series])
-    known = {pr.number: branches[pr.branch] for pr in carrier.series if pr.branch in branches}
+    known = heads_by_number(repository, carrier)
     history = History.read(repository, known, main)
     return tuple(_Finder(repository, carrier, operations, main, history).find())
 
@@ -69,8 +68,7 @@ def refuse_changes(
 
 def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> tuple[str, ...]:
     """A sentence for each PR that seems to have landed; nothing is proven and nothing written."""
-    branches = heads(repository, [pr.branch for pr in carrier.series])
-    known = {pr.number: branches[pr.branch] for pr in carrier.series if pr.branch in branches}
+    known = heads_by_number(repository, carrier)
     if not known:
         return ()
     line = MainLine.read(repository, main, known)
@@ -133,8 +131,8 @@ class _Finder:
     def _holds(self, pull_request: PullRequest, commit: Sha) -> bool:
         return bool(self.history.held[commit] & self.history.mask([pull_request.number]))
 
-    def _allowed(self, pull_request: PullRequest) -> set[int]:
-        return {pr.number for pr in self.carrier.series.closure(pull_request)}
+    def _allowed(self, pull_request: PullRequest) -> frozenset[int]:
+        return self.carrier.series.held[pull_request.number]
 
     def _accounted(self) -> set[Sha]:
         """Commits that a branch may hold because main or a successor has them in another form."""
@@ -186,21 +184,21 @@ class _Finder:
         if number in self.carrier.series.pull_requests:
             return (
                 f"holds #{number}, which was merged into it, and does not depend on it now; "
-                f"{_STAYS}: write the dependency again, or begin this branch anew"
+                f"{_STAYS}: write the dependency again, or {_ANEW}"
             )
         return (
             f"holds #{number}, which was merged into it, and SERIES.md has no such PR now; "
-            f"{_STAYS}: give it its row again{_AS_IT_IS}, or begin this branch anew"
+            f"{_STAYS}: give it its row again{_AS_IT_IS}, or {_ANEW}"
         )
 
-    def _shared(self, commit: Commit, closures: Mapping[int, set[int]]) -> _Suspect:
+    def _shared(self, commit: Commit, closures: Mapping[int, frozenset[int]]) -> _Suspect:
         holders = self.history.holders(commit.sha)
         lowest = sorted(n for n in holders if holders & closures[n] == {n})
         names = " and ".join(f"#{number}" for number in lowest)
         text = (
             f"holds {commit.sha[:12]} '{commit.subject}', as {names} do, none of which depends on "
             f"another or on a PR that brings it; {_STAYS}: write the dependency that is missing, "
-            "or begin one of the branches anew"
+            f"or {_ANEW}"
         )
         return _Suspect(self.history.mask(lowest), frozenset(), text)
 

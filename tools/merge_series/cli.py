@@ -14,6 +14,7 @@ from merge_series.change_commands import fold_command, show_rewrite, stack_comma
 from merge_series.changes import changes, landings_seen
 from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.journal import DoneSync
+from merge_series.lost import lost
 from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import resolve_main
@@ -30,7 +31,7 @@ from merge_series.sync import (
     refuse_stopped,
 )
 from merge_series.undo import to_redo, to_undo
-from stack.command_line import Tool
+from stack.command_line import Tool, typed
 from stack.console import people, print_json, run
 from stack.errors import ExitCode
 from stack.refs import heads
@@ -153,12 +154,15 @@ def status_command(place: Place, *, as_json: bool) -> None:
         waiting = operations.stopped()
         said = [str(change) for change in changes(repository, carrier, operations, main)]
         said += landings_seen(repository, carrier, main)
+        gone = lost(repository, carrier, operations, place.main, main)
         killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:
         branches = [_status_json(row) for row in rows]
         waits = None if waiting is None else waiting.pending.branch
-        print_json({"main": main, "branches": branches, "changes": said, "waits": waits})
+        data = {"main": main, "branches": branches, "changes": said, "lost": gone, "waits": waits}
+        print_json(data)
         return
+    said += gone
     if waiting is not None:
         said.append(f"A sync waits for a person at {waiting.pending.branch}.")
     said += [
@@ -191,7 +195,7 @@ def verify_command(place: Place, *, as_json: bool) -> ExitCode:
     """Check that nothing was lost and that every branch is what it says."""
     with place.open() as (repository, carrier):
         main = resolve_main(repository, carrier, place.main)
-        checks = verify(repository, carrier, Operations(repository), main)
+        checks = verify(repository, carrier, Operations(repository), place.main, main)
     faults = [check for check in checks if check.found]
     if as_json:
         print_json([asdict(check) for check in checks])
@@ -205,7 +209,7 @@ def verify_command(place: Place, *, as_json: bool) -> ExitCode:
 @_json_option
 @click.pass_obj
 def log_command(place: Place, *, as_json: bool) -> None:
-    """Show every sync made in this repository: what was merged and how each file was settled."""
+    """Show every operation that moved branches: what was merged, how each file was settled."""
     with place.open() as (repository, carrier):
         done = Operations(repository).done()
         now = heads(repository, [pull_request.branch for pull_request in carrier.series])
@@ -223,8 +227,7 @@ def log_command(place: Place, *, as_json: bool) -> None:
         print_json([asdict(sync) for sync in done])
         return
     for sync in done:
-        title = f"main at {sync.main[:9]} {subjects[sync.main]}"
-        people.print(report.merge_table(sync.merged, title))
+        people.print(report.done_table(sync, subjects[sync.main]))
     for branch, head in gone.items():
         people.print(f"{branch}: its head {head[:12]} is no longer in the repository.")
     _say_reachable(*counts)
@@ -333,7 +336,7 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
     else:
         people.print(
             f"The merge waits in {worktree}\nSettle it there, git add or commit, then run "
-            "merge_series sync --continue (or --abort). No branch has moved.",
+            f"{typed('merge_series sync --continue')} (or --abort). No branch has moved.",
             soft_wrap=True,
         )
     return ExitCode.WAITING

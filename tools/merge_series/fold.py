@@ -11,17 +11,22 @@ from dataclasses import dataclass, replace
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series.add_pr import merged_or_refused, refuse_known, start_on
+from merge_series.credit import coauthors, with_coauthors
 from merge_series.declared import Rewrite
 from merge_series.history import ABSORBS
+from merge_series.in_step import refuse_out_of_step
 from merge_series.merger import Merger, Planned
 from merge_series.plan import branch_heads, sources, synced_pull_requests
 from merge_series.records import MergeRecord
 from merge_series.resolve import main_below
+from stack.command_line import typed
 from stack.errors import Refusal
 from stack.model import PullRequest, Series
 from stack.refs import refuse_busy
 from stack.repository import Repository, Sha
 from stack.series_edit import NewPullRequest, with_dependencies, with_pull_request, with_state
+
+_SYNC = "merge_series sync"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +147,12 @@ class _Folder:
         heads = branch_heads(self.repository, (*self.folded, *outside))
         # A dependent on an older main would get the newer one from what is folded, and with it
         # what landed since; only a sync knows how to absorb that.
-        self._check_in_step({**heads, **dependents})
+        refuse_out_of_step(
+            self.repository, self.carrier, self.main, self.folded, {**heads, **dependents}
+        )
         head, records = self._base(heads, outside)
         base = whole = head
+        authors = coauthors(self.repository, self.carrier, self.main, self.folded)
         for place, pull_request in enumerate(self.folded):
             theirs = heads[pull_request.branch]
             before = self.repository.tree_of(whole)
@@ -156,7 +164,7 @@ class _Folder:
                     f"{pull_request.name} changes nothing beyond what the others bring; leave it "
                     "out of the fold"
                 )
-            message = _message(pull_request)
+            message = with_coauthors(_message(pull_request), authors[pull_request.number])
             commit = self.repository.commit_tree(tree, [head], message)
             subject = message.partition("\n")[0]
             branch = self.successor.branch
@@ -191,24 +199,6 @@ class _Folder:
             MergeRecord(dependent.branch, self.successor.name, tip, head, commit, subject)
         )
         return records
-
-    def _check_in_step(self, heads: dict[str, Sha]) -> None:
-        mains = {b: main_below(self.repository, head, self.main) for b, head in heads.items()}
-        first = next(iter(mains))
-        for branch, main in mains.items():
-            if main != mains[first]:
-                raise Refusal(
-                    f"{branch} stands on {main[:12]} of main and {first} on {mains[first][:12]}; "
-                    "run merge_series sync first"
-                )
-        for pull_request in self.folded:
-            for source in sources(self.carrier, pull_request):
-                if not self.repository.is_ancestor(
-                    heads[source.branch], heads[pull_request.branch]
-                ):
-                    raise Refusal(
-                        f"{pull_request.branch} lacks {source.name}; run merge_series sync first"
-                    )
 
     def _base(
         self, heads: dict[str, Sha], outside: tuple[PullRequest, ...]
@@ -273,7 +263,7 @@ class _Folder:
         if paths:
             raise Refusal(
                 f"{self.successor.branch} would not hold what merging the folded PRs does: they "
-                f"differ in {', '.join(paths)}; nothing was changed. Run merge_series sync first, "
+                f"differ in {', '.join(paths)}; nothing was changed. Run {typed(_SYNC)} first, "
                 "or fold fewer PRs"
             )
 

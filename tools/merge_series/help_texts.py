@@ -3,7 +3,6 @@
 from stack.command_line import epilog
 
 _WAITING = "a merge waits for a person"
-_REFUSED = "a merge needs a person"
 _BUSY = "another operation is in progress"
 _FOUND = "something was found"
 
@@ -61,14 +60,12 @@ STACK = epilog(
     "      --on 8045 --because 'It needs the layout.' --dry-run",
     "merge_series stack --pr 8801 --branch both --title 'Use both' \\\n"
     "      --on 8045 --on 8049 --because 'It joins the two.'",
-    waiting=_REFUSED,
     busy=_BUSY,
 )
 
 FOLD = epilog(
     "merge_series fold 8045 8049 --pr 8900 --branch expert-groups \\\n"
     "      --title 'Name experts and warn' --dry-run",
-    waiting=_REFUSED,
     busy=_BUSY,
 )
 

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from operator import itemgetter
 
 from stack.repository import Repository, Sha, decode
 
@@ -35,7 +38,7 @@ class Commit:
         return len(self.parents) > 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class History:
     """The commits that branches hold beyond main.
 
@@ -80,18 +83,31 @@ class History:
 
     def holders(self, commit: Sha) -> frozenset[int]:
         """The PRs whose branches hold a commit."""
-        return frozenset(n for bit, n in enumerate(self.heads) if self.held[commit] >> bit & 1)
+        return frozenset(n for n, bit in self._bits.items() if self.held[commit] & bit)
 
     def mask(self, numbers: Iterable[int]) -> int:
         """PRs as the bits that ``held`` has; those without a branch have none."""
-        wanted = set(numbers)
-        return sum(1 << bit for bit, number in enumerate(self.heads) if number in wanted)
+        return sum(self._bits.get(number, 0) for number in set(numbers))
+
+    @cached_property
+    def _bits(self) -> dict[int, int]:
+        return {number: 1 << place for place, number in enumerate(self.heads)}
+
+    @cached_property
+    def _by_holders(self) -> dict[int, list[tuple[int, Commit]]]:
+        """The commits that are no merges, each with its place, by their holders as bits."""
+        grouped: dict[int, list[tuple[int, Commit]]] = {}
+        for place, (sha, commit) in enumerate(reversed(self.commits.items())):
+            if not commit.is_merge:
+                grouped.setdefault(self.held[sha], []).append((place, commit))
+        return grouped
 
     def own(self, number: int, below: Iterable[int]) -> tuple[Commit, ...]:
         """The commits of a PR that no PR in ``below`` holds, merges left out, oldest first."""
-        mine, theirs = self.mask([number]), self.mask(set(below) - {number})
-        own = (c for sha, c in self.commits.items() if self.held[sha] & (mine | theirs) == mine)
-        return tuple(commit for commit in own if not commit.is_merge)[::-1]
+        mine = self.mask([number])
+        asked = self.mask(below) | mine
+        groups = (group for held, group in self._by_holders.items() if held & asked == mine)
+        return tuple(commit for _, commit in sorted(chain.from_iterable(groups), key=itemgetter(0)))
 
     def reached(self, starts: Iterable[Sha]) -> set[Sha]:
         """The commits here that ``starts`` contain."""

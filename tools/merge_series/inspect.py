@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from carry.build import Builder, carried
 from carry.carried import Carrier
 from carry.generated import ReadScanner
+from merge_series.checks import Check
+from merge_series.dropped import DroppedChanges
+from merge_series.generated_files import GeneratedFiles
+from merge_series.lost import check_main
+from merge_series.markers import check_markers
 from merge_series.merger import REFRESH_SUBJECT
 from merge_series.operations import Operations
 from merge_series.plan import sources, synced_pull_requests
 from merge_series.resolve import main_below
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.errors import Refusal
-from stack.merging import CONFLICT_MARKER
 from stack.model import PullRequest
 from stack.refs import heads
 from stack.repository import Repository, Sha
@@ -52,23 +56,6 @@ class BranchStatus:
         return ", ".join(missing) or "up to date"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that ``verify`` looked at on a branch.
-
-    Attributes:
-        branch: The branch.
-        name: What was checked.
-        found: What is wrong; empty if nothing is.
-        note: Why it was not checked, where it does not apply; else empty.
-    """
-
-    branch: str
-    name: str
-    found: str
-    note: str = ""
-
-
 def statuses(repository: Repository, carrier: Carrier, main: Sha) -> tuple[BranchStatus, ...]:
     """Where every branch of the series stands against ``main``."""
     found = heads(repository, [pull_request.branch for pull_request in carrier.series])
@@ -86,22 +73,25 @@ def statuses(repository: Repository, carrier: Carrier, main: Sha) -> tuple[Branc
 
 
 def verify(
-    repository: Repository, carrier: Carrier, operations: Operations, main: Sha
+    repository: Repository, carrier: Carrier, operations: Operations, main_name: str, main: Sha
 ) -> tuple[Check, ...]:
-    """Check every branch of the series.
+    """Check main and every branch of the series.
 
     Args:
         repository: The fork.
         carrier: The series and its edits.
         operations: What is kept of earlier syncs.
+        main_name: The revision that is main.
         main: The commit of main.
 
     Returns:
         Every check made, in the order of the branches.
     """
     scanner = ReadScanner(repository)
+    generated = GeneratedFiles(repository, carrier, scanner).how
+    dropped = DroppedChanges(repository, carrier, operations, main, generated)
     earlier = _earlier_heads(operations)
-    checks: list[Check] = []
+    checks = [check_main(repository, carrier, operations, main_name, main)]
     found = heads(repository, [pull_request.branch for pull_request in carrier.series])
     for pull_request in synced_pull_requests(carrier):
         branch = pull_request.branch
@@ -126,7 +116,8 @@ def verify(
                 "dependencies contained",
                 _missing(repository, carrier, pull_request, found),
             ),
-            Check(branch, "no conflict markers", _markers(repository, base, head)),
+            dropped.check(pull_request),
+            check_markers(repository, branch, base, head),
             _allowlist(repository, scanner, branch, head),
             _carried(repository, carrier, scanner, pull_request, base, head),
         ]
@@ -170,18 +161,6 @@ def _missing(
     lacking = _lacking(repository, carrier, pull_request, found)
     missing = [f"{source.name} at {found[source.branch][:12]}" for source in lacking]
     return f"does not contain {', '.join(missing)}" if missing else ""
-
-
-def _markers(repository: Repository, base: Sha, head: Sha) -> str:
-    below = repository.entries(base)
-    marked = [
-        path
-        for path, entry in repository.entries(head).items()
-        if entry != below.get(path)
-        and entry.mode != "160000"
-        and CONFLICT_MARKER.search(repository.read_blob(entry.oid))
-    ]
-    return f"conflict markers in {', '.join(marked)}" if marked else ""
 
 
 def _allowlist(repository: Repository, scanner: ReadScanner, branch: str, head: Sha) -> Check:

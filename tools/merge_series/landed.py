@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from carry.carried import Carrier
 from merge_series.history import ABSORBS, History
 from merge_series.mainline import MainLine, Seen, look
+from merge_series.plan import heads_by_number
 from merge_series.records import MergeRecord
-from stack.errors import ExitCode, Refusal
+from stack.errors import Refusal
 from stack.merging import merge_trees
 from stack.model import PullRequest, Series
-from stack.refs import heads
 from stack.repository import Repository, Sha
 
 
@@ -148,8 +148,7 @@ def find_landings(
     Raises:
         Refusal: A PR seems to have landed, but not as its branch is, or not for good.
     """
-    branches = heads(repository, [pr.branch for pr in carrier.series])
-    known = {pr.number: branches[pr.branch] for pr in carrier.series if pr.branch in branches}
+    known = heads_by_number(repository, carrier)
     line = MainLine.read(repository, main, known)
     history = History.read(repository, known, main)
     finder = _Finder(repository, carrier, line, history)
@@ -212,8 +211,7 @@ class _Finder:
             f"changed. If {pull_request.branch} went on since, move what is new to a PR of its "
             "own; if main has it in another form, merge main by hand into every branch that holds "
             f"{pull_request.branch} and write landed in its row; if that commit is no landing of "
-            f"it, merge main into {pull_request.branch} by hand",
-            ExitCode.WAITING,
+            f"it, merge main into {pull_request.branch} by hand"
         )
 
     def check_stated(self, main: Sha, known: Collection[int]) -> None:
@@ -223,16 +221,14 @@ class _Finder:
             head = self.history.heads.get(number)
             if pull_request.state != "landed" or number in known or head is None:
                 continue
-            below = [pr.number for pr in self.carrier.series.closure(pull_request)]
-            own = {commit.sha for commit in self.history.own(number, below)}
+            own = {c.sha for c in self.history.own(number, self.carrier.series.held[number])}
             for dependent in self._open():
                 held = any(dependent.number in self.history.holders(sha) for sha in own)
                 if held and not self._has_absorbed(dependent, head, main):
                     raise Refusal(
                         f"SERIES.md:{pull_request.line}: {pull_request.name} is said to have "
                         f"landed and {dependent.branch} holds it, but no commit of main since "
-                        f"names it; say which one it is: --landed {number}=SHA",
-                        ExitCode.WAITING,
+                        f"names it; say which one it is: --landed {number}=SHA"
                     )
 
     def check_swallowed(self, found: Sequence[Landing]) -> None:
@@ -243,15 +239,13 @@ class _Finder:
                 continue
             inside = self.history.reached([landing.head])
             for other in self._open():
-                below = [pr.number for pr in self.carrier.series.closure(other)]
-                own = self.history.own(other.number, below)
+                own = self.history.own(other.number, self.carrier.series.held[other.number])
                 head = self.history.heads.get(other.number)
                 if other.number not in landed and own and head in inside:
                     raise Refusal(
                         f"{landing.pull_request.name} landed as {landing.commit[:12]} with all of "
                         f"{other.name}, which it holds; if {other.name} has landed by that, say "
-                        f"so: --landed {other.number}={landing.commit[:12]}",
-                        ExitCode.WAITING,
+                        f"so: --landed {other.number}={landing.commit[:12]}"
                     )
 
     def _open(self) -> tuple[PullRequest, ...]:
@@ -286,8 +280,7 @@ class _Finder:
             raise Refusal(
                 f"{name} landed, and {seen.reverted_by} on main reverts it; to take main would "
                 f"undo it in every branch that holds it. Merge main into {branch} by hand, "
-                "keeping what it is to bring again, then sync",
-                ExitCode.WAITING,
+                "keeping what it is to bring again, then sync"
             )
 
     def _differing(self, landing: Landing, head: Sha) -> list[str]:

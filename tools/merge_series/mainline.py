@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from carry.carried import Carrier
 from merge_series.history import Commit, History
-from stack.errors import ExitCode, Refusal
+from stack.errors import Refusal
 from stack.model import PullRequest
 from stack.repository import Repository, Sha, decode
 
@@ -154,8 +154,8 @@ class _Looker:
         return tuple(range(1, max(len(self._own(pull_request)), 1) + 1))
 
     def _own(self, pull_request: PullRequest) -> tuple[Commit, ...]:
-        below = [pr.number for pr in self.carrier.series.closure(pull_request)]
-        return self.history.own(pull_request.number, below)
+        number = pull_request.number
+        return self.history.own(number, self.carrier.series.held[number])
 
     def _named(self, pull_request: PullRequest, head: Sha, named: str) -> Seen:
         commit = self.line.repository.resolve(named)
@@ -191,8 +191,7 @@ class _Looker:
             both = " and ".join(str(self.line.commits[place]) for place in places)
             raise Refusal(
                 f"main has {len(places)} commits that name {pull_request.name}, with others "
-                f"between: {both}; say which one ends its landing: --landed {number}=SHA",
-                ExitCode.WAITING,
+                f"between: {both}; say which one ends its landing: --landed {number}=SHA"
             )
         lengths = self._lengths(pull_request) if len(places) == 1 else (len(places),)
         return self._seen(pull_request, head, last, lengths)

@@ -16,6 +16,19 @@ def subject(pull_request: PullRequest, source: PullRequest | None) -> str:
     return f"Merge {source.brings} from {source.name}"
 
 
+def side(pull_request: PullRequest | None) -> str:
+    """A side of a merge as people know it: ``main``, or a branch with its PR."""
+    return "main" if pull_request is None else f"{pull_request.branch} ({pull_request.name})"
+
+
+def offered(
+    pull_request: PullRequest, source: PullRequest | None, settled: Sequence[SettledFile]
+) -> str:
+    """What a plain ``git commit`` of a merge that a person settles shall say."""
+    sides = f"Merges {side(source)} into {side(pull_request)}."
+    return f"{subject(pull_request, source)}\n\n{sides}\n\n{body(settled, None)}"
+
+
 def body(settled: Sequence[SettledFile], allowlist: AllowlistChange | None) -> str:
     """The rest of the message, without trailers."""
     conflicted = [file for file in settled if file.conflicted]

@@ -127,9 +127,11 @@ class Operations:
             self._repository.run(*remove, accept=(0, 128))
 
     def forget_stopped(self) -> None:
-        """Remove what is kept of a stopped sync: its worktree first, its record last."""
-        self.remove_worktree()
-        (self.folder / "stopped.json").unlink(missing_ok=True)
+        """Remove what is kept of a stopped sync, if any: its worktree first, its record last."""
+        record = self.folder / "stopped.json"
+        if record.exists():
+            self.remove_worktree()
+            record.unlink()
 
     def done(self) -> tuple[DoneSync, ...]:
         """The operations that moved refs, oldest first."""

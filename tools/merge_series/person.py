@@ -1,14 +1,21 @@
 """Handing one merge to a person, and taking back what they made of it."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from merge_series import messages
+from merge_series.generated_files import FILE_MODES
+from merge_series.marker_names import with_names
 from merge_series.merger import Stopped
 from merge_series.operations import Operations, Pending
+from stack.command_line import typed
 from stack.errors import ExitCode, Refusal
 from stack.merging import CONFLICT_MARKER
 from stack.repository import Entry, Repository, Sha, decode, encode
+
+CONTINUE = "merge_series sync --continue"
 
 # No hook of the user's may run in the worktree that the program prepares, and no other repository
 # may change.
@@ -72,12 +79,27 @@ def prepare(repository: Repository, where: Path, offer: Offer) -> None:
             stdin=encode(moves),
         )  # fmt: skip
         tree = worktree.change_tree(stopped.merge.tree, offer.settled)
+        tree = worktree.change_files(tree, _with_names(worktree, tree, stopped))
         worktree.run(*_QUIET, "read-tree", "--reset", "-u", tree)
         stages = _stages(stopped)
         worktree.run(*_QUIET, "update-index", "-z", "--index-info", stdin=encode(stages))
         worktree.git_path("MERGE_MSG").write_text(offer.message + "\n", "utf-8", "surrogateescape")
         worktree.git_path("MERGE_MODE").write_text("no-ff", "utf-8")
         worktree.git_path("MERGE_HEAD").write_text(f"{planned.theirs}\n", "utf-8")
+
+
+def _with_names(worktree: Repository, tree: Sha, stopped: Stopped) -> dict[str, bytes]:
+    """Open files whose conflict markers name commits, with the names of both sides there."""
+    planned = stopped.planned
+    names = {
+        planned.ours: messages.side(planned.pull_request),
+        planned.theirs: messages.side(planned.source),
+    }
+    paths = [unsettled.path for unsettled in stopped.unsettled]
+    found = worktree.entries(tree, *paths)
+    read = {p: worktree.read_blob(e.oid) for p, e in found.items() if e.mode in FILE_MODES}
+    renamed = {path: with_names(content, names) for path, content in read.items()}
+    return {path: content for path, content in renamed.items() if content != read[path]}
 
 
 def _stages(stopped: Stopped) -> str:
@@ -122,8 +144,11 @@ def take(operations: Operations, pending: Pending) -> Staged | Committed:
             _refuse(where, "HEAD names no commit; check out the merge again")
         if head == pending.ours:
             if worktree.resolve("MERGE_HEAD") is None:
-                _refuse(
-                    where, "the merge is no longer under way and nothing was committed; --abort"
+                raise Refusal(
+                    f"{where}: the merge is no longer under way and nothing was committed; drop "
+                    f"it with {typed('merge_series sync --abort')}, then run "
+                    f"{typed('merge_series sync')}",
+                    ExitCode.WAITING,
                 )
             tree = Sha(worktree.run("write-tree").text)
             _refuse_markers(worktree, where, pending, tree)
@@ -140,20 +165,21 @@ def take(operations: Operations, pending: Pending) -> Staged | Committed:
 
 
 def _refuse_markers(worktree: Repository, where: Path, pending: Pending, tree: Sha) -> None:
-    """No result may hold a conflict marker that neither parent had."""
+    """No result may hold a conflict marker, or hold one more often, than either parent did."""
     ours, theirs = worktree.entries(pending.ours), worktree.entries(pending.theirs)
     for path, entry in worktree.entries(tree).items():
         sides = [side[path] for side in (ours, theirs) if path in side]
         if entry in sides or entry.mode == "160000":
             continue
-        known = {marker for side in sides for marker in _markers(worktree, side)}
-        left = _markers(worktree, entry)
-        if left - known:
+        known: Counter[bytes] = Counter()
+        for side in sides:
+            known |= _markers(worktree, side)
+        if _markers(worktree, entry) - known:
             _refuse(where, f"{path} still holds conflict markers; settle it, then git add")
 
 
-def _markers(worktree: Repository, entry: Entry) -> set[bytes]:
-    return {found.group() for found in CONFLICT_MARKER.finditer(worktree.read_blob(entry.oid))}
+def _markers(worktree: Repository, entry: Entry) -> Counter[bytes]:
+    return Counter(CONFLICT_MARKER.findall(worktree.read_blob(entry.oid)))
 
 
 def _names(output: bytes) -> str:
@@ -162,4 +188,4 @@ def _names(output: bytes) -> str:
 
 
 def _refuse(where: Path, what: str) -> NoReturn:
-    raise Refusal(f"{where}: {what}; then run merge_series sync --continue", ExitCode.WAITING)
+    raise Refusal(f"{where}: {what}; then run {typed(CONTINUE)}", ExitCode.WAITING)

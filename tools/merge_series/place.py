@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from carry.carried import Carrier
+from merge_series.lost import refuse_lost
 from merge_series.operations import Operations
 from merge_series.plan import refuse_shallow, resolve_main
 from merge_series.sync import refuse_stopped
@@ -24,16 +25,26 @@ class Place:
 
     @contextmanager
     def open(self) -> Iterator[tuple[Repository, Carrier]]:
-        """The repository and the series."""
+        """The repository and the series.
+
+        Raises:
+            Refusal: The clone is shallow, so nothing that is read off its history would be true.
+        """
         carrier = Carrier.open(self.series)
         with Repository.open(self.repo) as repository:
+            refuse_shallow(repository)
             yield repository, carrier
 
     @contextmanager
     def read(self) -> Iterator[tuple[Repository, Carrier]]:
-        """The same, with a temporary object folder: whatever is computed leaves no trace."""
+        """The same, with a temporary object folder: whatever is computed leaves no trace.
+
+        Raises:
+            Refusal: As for ``open``.
+        """
         carrier = Carrier.open(self.series)
         with self._traceless() as repository:
+            refuse_shallow(repository)
             yield repository, carrier
 
     @contextmanager
@@ -61,13 +72,16 @@ class Place:
         """What a new operation on the branches needs; if not kept, what it writes is dropped.
 
         Raises:
-            Refusal: Another run holds the repository, or a sync waits for a person.
+            Refusal: Another run holds the repository, a sync waits for a person, or main or a
+                branch lost commits.
         """
         carrier = Carrier.open(self.series)
         with self.at_work(is_kept=is_kept) as (repository, operations):
             refuse_stopped(operations)
             refuse_shallow(repository)
-            yield repository, carrier, operations, resolve_main(repository, carrier, self.main)
+            main = resolve_main(repository, carrier, self.main)
+            refuse_lost(repository, carrier, operations, self.main, main)
+            yield repository, carrier, operations, main
 
     @contextmanager
     def _traceless(self) -> Iterator[Repository]:

@@ -50,13 +50,33 @@ def branch_heads(repository: Repository, pull_requests: tuple[PullRequest, ...])
         Refusal: A branch does not exist.
     """
     found = heads(repository, [pull_request.branch for pull_request in pull_requests])
-    for pull_request in pull_requests:
-        if pull_request.branch not in found:
-            raise Refusal(
-                f"{repository.directory}: {pull_request.name} has no branch {pull_request.branch} "
-                "here; build it (carry build) or fetch it"
-            )
+    missing = [pr for pr in pull_requests if pr.branch not in found]
+    if missing:
+        fetched = {pr.branch: _fetched(repository, pr.branch) for pr in missing}
+        some = [pr for pr in missing if fetched[pr.branch]] or missing[:1]
+        what = " and ".join(f"{pr.name} has no branch {pr.branch}" for pr in some)
+        commands = [f"git branch {pr.branch} {fetched[pr.branch]}" for pr in some]
+        do = (
+            f"make what was fetched a branch: {' && '.join(commands)}"
+            if fetched[some[0].branch]
+            else "build it (carry build) or fetch it"
+        )
+        raise Refusal(f"{repository.directory}: {what} here; {do}")
     return found
+
+
+def _fetched(repository: Repository, branch: str) -> str:
+    """The branch of a remote that a branch can be made of, such as ``origin/experts``, if any."""
+    listed = repository.run(
+        "for-each-ref", "--format=%(refname:lstrip=2)", f"refs/remotes/*/{branch}"
+    )
+    return listed.text.partition("\n")[0]
+
+
+def heads_by_number(repository: Repository, carrier: Carrier) -> dict[int, Sha]:
+    """The heads of the series' PRs whose branch exists, by number."""
+    found = heads(repository, [pr.branch for pr in carrier.series])
+    return {pr.number: found[pr.branch] for pr in carrier.series if pr.branch in found}
 
 
 def moving_branches(

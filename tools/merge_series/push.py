@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from carry.carried import Carrier
-from merge_series.plan import branch_heads, resolve_main, synced_pull_requests
+from merge_series.plan import branch_heads, refuse_shallow, resolve_main, synced_pull_requests
 from stack.errors import Refusal
 from stack.refs import branch_ref
 from stack.repository import Answer, Repository, Sha
@@ -70,8 +70,9 @@ def plan_push(
 
     Raises:
         Refusal: It is not clear where to push, the remote was not reached, a branch is main there,
-            or the remote has commits that a branch lacks.
+            the remote has commits that a branch lacks, or the clone is shallow.
     """
+    refuse_shallow(repository)
     resolve_main(repository, carrier, main_name)
     heads = branch_heads(repository, synced_pull_requests(carrier))
     name, url = _remote(repository, tuple(heads), remote)

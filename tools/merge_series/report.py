@@ -8,7 +8,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 from carry.carried import Carrier
-from merge_series.inspect import BranchStatus, Check
+from merge_series.checks import Check
+from merge_series.inspect import BranchStatus
+from merge_series.journal import DoneSync
 from merge_series.records import MergeRecord
 from stack.folding import Folded, aligned
 from stack.model import PullRequest
@@ -66,6 +68,22 @@ def merge_table(merged: Sequence[MergeRecord], title: str | None = None) -> Grou
 def _merge_row(cells: Sequence[str], widths: Sequence[int], style: str = "") -> Table:
     first, *others = cells
     return aligned(Folded(first, style), [Text(cell, style) for cell in others], widths)
+
+
+def done_table(done: DoneSync, subject: str) -> Group | Text:
+    """What an operation did: the merges of a sync, or what a new branch was made of.
+
+    Args:
+        done: The operation.
+        subject: Of the commit of main that it worked with.
+    """
+    if done.operation == "sync":
+        return merge_table(done.merged, f"main at {done.main[:9]} {subject}")
+    made = ", ".join(f"{b} at {done.new[b][:9]}" for b, old in done.old.items() if old is None)
+    title = f"{done.name}: new branch {made}, "
+    if not done.merged:
+        return Text(f"{title}the head of what it is on", style="bold")
+    return merge_table(done.merged, f"{title}begun at {done.merged[0].ours[:9]}")
 
 
 def check_table(checks: Sequence[Check]) -> Table:

@@ -20,6 +20,7 @@ from merge_series.changes import refuse_changes
 from merge_series.declared import Rewrite, marked_landed
 from merge_series.in_order import in_order
 from merge_series.landed import Landing, Landings, find_landings, record_landing
+from merge_series.lost import refuse_lost
 from merge_series.merger import Merger, Planned, Stopped
 from merge_series.messages import BY_PERSON
 from merge_series.operations import Operations, Pending, StoppedSync
@@ -33,6 +34,7 @@ from merge_series.plan import (
 )
 from merge_series.reachable import count_commits
 from merge_series.records import MergeRecord, SettledFile
+from stack.command_line import typed
 from stack.errors import ExitCode, Refusal
 from stack.model import PullRequest
 from stack.repository import Repository, Sha
@@ -40,6 +42,7 @@ from stack.words import counted
 
 Heads = dict[str, Sha]
 Merged = tuple[MergeRecord, ...]
+_ABORT = "merge_series sync --abort"
 NONE_NAMED: Mapping[int, str] = MappingProxyType({})
 
 
@@ -132,7 +135,7 @@ class Syncer:
             moved = next(b for b in {**now, **waiting.heads} if now.get(b) != waiting.heads.get(b))
             raise Refusal(
                 f"branch {moved} moved or changed in SERIES.md since the sync stopped; "
-                "drop that sync with --abort and sync again"
+                f"drop that sync with {typed(_ABORT)} and sync again"
             )
         self._told(f"{record.branch}: merged {record.source} as a person settled it")
         tips = _new_heads(waiting.heads, (*waiting.merged, record))
@@ -153,6 +156,7 @@ class Syncer:
         refuse_stopped(self._operations)
         main = resolve_main(self._repository, self._carrier, main_name)
         refuse_shallow(self._repository)
+        refuse_lost(self._repository, self._carrier, self._operations, main_name, main)
         self._find_landings(main, landed)
         refuse_changes(self._repository, self._carrier, self._operations, main)
         follows = self._operations.update_worktrees
@@ -311,8 +315,7 @@ class Syncer:
         self._operations.remove_worktree()
         planned = stopped.planned
         files = self._merger(waiting.main).offered(stopped)
-        subject = messages.subject(planned.pull_request, planned.source)
-        message = f"{subject}\n\n{messages.body(_files(waiting.pending), None)}"
+        message = messages.offered(planned.pull_request, planned.source, _files(waiting.pending))
         kept = tuple(record.commit for record in waiting.merged)
         offer = person.Offer(stopped, message, files, kept)
         person.prepare(self._repository, self._operations.worktree, offer)
@@ -329,13 +332,13 @@ class Syncer:
         if not isinstance(stopped, Stopped):
             raise Refusal(
                 f"{waiting.pending.branch}: the merge of {planned.source_name} no longer needs a "
-                "person; drop the stopped sync with --abort and sync again"
+                f"person; drop the stopped sync with {typed(_ABORT)} and sync again"
             )
         self._offer(waiting, stopped)
         raise Refusal(
             f"{self._operations.worktree}: the worktree {why}; it is there now with the merge "
             f"of {planned.source_name} into {waiting.pending.branch}: settle it, git add, then "
-            "run merge_series sync --continue",
+            f"run {typed(person.CONTINUE)}",
             ExitCode.WAITING,
         )
 
@@ -353,10 +356,13 @@ class Syncer:
         by_name = {pull_request.name: pull_request for pull_request in self._carrier.series}
         if pending.branch not in by_branch:
             raise Refusal(
-                f"SERIES.md no longer has the branch {pending.branch}; drop the sync with --abort"
+                f"SERIES.md no longer has the branch {pending.branch}; drop the sync with "
+                f"{typed(_ABORT)}"
             )
         if pending.source not in {"main", *by_name}:
-            raise Refusal(f"SERIES.md no longer has {pending.source}; drop the sync with --abort")
+            raise Refusal(
+                f"SERIES.md no longer has {pending.source}; drop the sync with {typed(_ABORT)}"
+            )
         source = by_name.get(pending.source)
         return Planned(by_branch[pending.branch], source, pending.ours, pending.theirs)
 
@@ -409,7 +415,7 @@ def refuse_stopped(operations: Operations) -> None:
     if waiting is not None:
         raise Refusal(
             f"a sync waits for a person at {waiting.pending.branch} in {operations.worktree}; "
-            "finish it with merge_series sync --continue or drop it with merge_series sync --abort",
+            f"finish it with {typed(person.CONTINUE)} or drop it with {typed(_ABORT)}",
             ExitCode.BUSY,
         )
 
@@ -439,7 +445,9 @@ def _files(pending: Pending) -> tuple[SettledFile, ...]:
 def _waiting(operations: Operations) -> StoppedSync:
     waiting = operations.stopped()
     if waiting is None:
-        raise Refusal("no sync waits for a person here; start one with merge_series sync")
+        raise Refusal(
+            f"no sync waits for a person here; start one with {typed('merge_series sync')}"
+        )
     return waiting
 
 

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 from merge_series.journal import DoneSync
 from merge_series.operations import Operations
+from merge_series.renamed import new_name
 from merge_series.transaction import refuse_in_the_way
+from stack.command_line import typed
 from stack.errors import Refusal
 from stack.refs import branch_ref, values
-from stack.repository import Repository
+from stack.repository import Repository, Sha
 
 
 def to_undo(repository: Repository, operations: Operations) -> DoneSync:
@@ -20,7 +22,8 @@ def to_undo(repository: Repository, operations: Operations) -> DoneSync:
     done = operations.done()
     if not done:
         raise Refusal(
-            "no operation of merge_series is left to undo here; merge_series log lists the syncs"
+            "no operation of merge_series is left to undo here; "
+            f"{typed('merge_series log')} lists the syncs"
         )
     record = replace(done[-1], state="undoing")
     _refuse_moved(repository, record)
@@ -39,7 +42,7 @@ def to_redo(repository: Repository, operations: Operations) -> DoneSync:
     if not undone:
         raise Refusal(
             "no operation was undone since the last one; there is nothing to redo; "
-            "merge_series undo comes first"
+            f"{typed('merge_series undo')} comes first"
         )
     record = replace(undone[0], state="redoing")
     _refuse_moved(repository, record)
@@ -53,6 +56,8 @@ def _refuse_moved(repository: Repository, record: DoneSync) -> None:
     for branch in record.new:
         update = moves[branch_ref(branch)]
         found = now.get(update.ref)
+        if found is None and update.old is not None:
+            _refuse_renamed(repository, record, branch, update.old)
         if found != update.old:
             raise Refusal(
                 f"branch {branch} stands at {(found or 'nothing')[:12]} and no longer at "
@@ -60,6 +65,17 @@ def _refuse_moved(repository: Repository, record: DoneSync) -> None:
                 f"nothing was moved; set it back (git branch --force {branch} "
                 f"{(update.old or 'COMMIT')[:12]}) or leave all as it is"
             )
+
+
+def _refuse_renamed(repository: Repository, record: DoneSync, branch: str, head: Sha) -> None:
+    name = new_name(repository, branch, head, record.new)
+    if name is not None:
+        raise Refusal(
+            f"branch {branch} is gone, and {name} seems to be it under another name; the "
+            f"{record.action} would move {branch}; nothing was moved; name it back (git branch -m "
+            f"{name} {branch}), run this again, then rename it again (git branch -m {branch} "
+            f"{name})"
+        )
 
 
 def _refuse_pushed(repository: Repository, record: DoneSync) -> None:

@@ -2,11 +2,19 @@
 
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 if not __package__:
     # Run by its folder: that folder is on the path; its parent, which holds the package, is not.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from proof.cli import main
+from stack.starting import start
 
-main()
+
+def main() -> NoReturn:
+    """Run the command line."""
+    start("proof.cli")
+
+
+if __name__ == "__main__":
+    main()

@@ -3,10 +3,13 @@
 The man pages are made of the same texts; see ``man_page``.
 """
 
+import shlex
 import subprocess
+from collections.abc import Iterator
 from typing import override
 
 import click
+from click.core import ParameterSource
 
 from stack import VERSION
 from stack.console import people
@@ -62,6 +65,36 @@ def examples_of(command: click.Command) -> tuple[str, ...]:
     """The examples in a command's help, each as one line."""
     block = (command.epilog or "").partition("\n\n")[0].replace("\\\n", "")
     return tuple(line.removeprefix("  ") for line in block.splitlines() if line.startswith("  "))
+
+
+# The options by which a tool knows what it is about; what one is told, the next has to be told too.
+_PLACE = ("--repo", "--series", "--main")
+
+
+def typed(command: str) -> str:
+    """A command as a person types it next, with the options of this run that say where it works.
+
+    Args:
+        command: The command, such as ``merge_series sync --continue``.
+    """
+    tool, _, rest = command.partition(" ")
+    return " ".join((tool, *_place(), rest))
+
+
+def _place() -> Iterator[str]:
+    context = click.get_current_context(silent=True)
+    contexts: list[click.Context] = []
+    while context is not None:
+        contexts.insert(0, context)
+        context = context.parent
+    for context in contexts:
+        for option in context.command.params:
+            name = option.name or ""
+            if option.opts[0] in _PLACE and (
+                context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+            ):
+                yield option.opts[0]
+                yield shlex.quote(str(context.params[name]))
 
 
 def _version_option() -> click.Option:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stack.errors import ExitCode, Refusal
+from stack.starting import missing
 
 When = Literal["auto", "always", "never"]
 
@@ -150,6 +151,8 @@ def _exit_code(call: Callable[[], object]) -> int:  # noqa: PLR0911 - one return
         # The reader of stdout (a pager, head) has gone; the interpreter must not write there again.
         sys.stdout = None
         return ExitCode.FAILED
+    except ModuleNotFoundError as error:  # of what only some commands import
+        return _say_error(missing(error))
     except git.GitCommandNotFound:
         return _say_error("git: not found on the PATH; install git 2.39 or newer")
     except OSError as error:

@@ -90,12 +90,12 @@ class Series:
         """The given PRs with all they depend on, directly or not, in topological order."""
         wanted = {pull_request.number for pull_request in pull_requests}
         for pull_request in pull_requests:
-            wanted.update(*(self._held[number] for number in pull_request.depends_on))
+            wanted.update(*(self.held[number] for number in pull_request.depends_on))
         return tuple(pr for number, pr in self.pull_requests.items() if number in wanted)
 
     @cached_property
-    def _held(self) -> dict[int, frozenset[int]]:
-        """Each PR with all it depends on, directly or not."""
+    def held(self) -> dict[int, frozenset[int]]:
+        """Each PR with all it depends on, directly or not, by number."""
         held: dict[int, frozenset[int]] = {}
         for number, pull_request in self.pull_requests.items():
             held[number] = frozenset([number]).union(*(held[n] for n in pull_request.depends_on))

@@ -23,7 +23,7 @@ from stack.committing import commit_object, signed_off
 from stack.errors import ExitCode, Refusal
 from stack.object_buffer import ObjectBuffer
 from stack.settings import PINNED, TEMPORARY_INDEX, TRUE_HISTORY
-from stack.trees import TreeStore
+from stack.trees import TreeStore, UnreadableError
 
 Sha = NewType("Sha", str)
 
@@ -291,14 +291,16 @@ class Repository:
 
     def tree_of(self, commit: Sha) -> Sha:
         """The tree of a commit."""
-        return Sha(self.run("rev-parse", f"{commit}^{{tree}}").text)
+        return self.trees_of([commit])[0]
 
     def trees_of(self, commits: Sequence[Sha]) -> tuple[Sha, ...]:
         """The trees of commits, in their order."""
-        if not commits:
-            return ()
-        answer = self.run("rev-parse", *(f"{commit}^{{tree}}" for commit in commits))
-        return tuple(Sha(line) for line in answer.text.split())
+        try:
+            return tuple(Sha(self.tree_store.of_commit(commit).hex()) for commit in commits)
+        except UnreadableError:
+            # Ids that are SHA-256, or no commits, of which git says what they are.
+            answer = self.run("rev-parse", *(f"{commit}^{{tree}}" for commit in commits))
+            return tuple(Sha(line) for line in answer.text.split())
 
     # Objects
 

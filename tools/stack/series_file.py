@@ -25,7 +25,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import get_args
 
 import git
@@ -311,6 +311,7 @@ def _brings(source: Source, preamble: Sequence[SyntaxTreeNode], *, carried: bool
 
 def _check_branches(source: Source, rows: Iterable[_Row]) -> None:
     seen: dict[str, _Row] = {}
+    folders: dict[str, _Row] = {}
     for row in rows:
         if row.branch in seen:
             raise source.refusal(
@@ -318,16 +319,19 @@ def _check_branches(source: Source, rows: Iterable[_Row]) -> None:
                 f"branch `{row.branch}` belongs to #{seen[row.branch].number} already "
                 f"(line {seen[row.branch].line}); choose another name",
             )
-        for other in seen.values():
-            # git keeps a ref as a file, so a branch cannot also be the folder of another.
-            short, long = sorted((row.branch, other.branch), key=len)
-            if long.startswith(f"{short}/"):
+        # git keeps a ref as a file, so a branch cannot also be the folder of another.
+        above = [str(folder) for folder in PurePosixPath(row.branch).parents]
+        clashes = [folders.get(row.branch), *(seen.get(folder) for folder in above)]
+        for other in clashes:
+            if other is not None:
                 raise source.refusal(
                     row.line,
                     f"git cannot hold branch `{row.branch}` beside `{other.branch}` "
                     f"(line {other.line}); choose another name",
                 )
         seen[row.branch] = row
+        for folder in above:
+            folders.setdefault(folder, row)
 
 
 def _topological_order(source: Source, rows: dict[int, _Row]) -> list[int]:

@@ -128,8 +128,8 @@ def test_a_dependency_on_another_main(fork):
     by_hand(fork, "main", {"README": "newer\n"})
     newer = fork.git("rev-parse", "--short=12", "main")
     assert refused(fork) == (
-        f"branch root does not contain {newer} of main; sync it first (merge_series sync), then "
-        "build left on it"
+        f"branch root does not contain {newer} of main; sync it first (merge_series --repo tree "
+        "sync), then build left on it"
     )
     assert build(fork, "--main", fork.main).code == 0
     assert fork.committed("top") == whole(fork, "top")

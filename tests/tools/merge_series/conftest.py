@@ -126,6 +126,10 @@ class World:
         series = ("--series", str(self.root / "SERIES.md"))
         return run(tool, *series, *place, *arguments, folder=self.root)
 
+    def typed(self, command: str) -> str:
+        """A command as messages name it: with the options that ``run`` gives."""
+        return f"merge_series --repo {self.fork} --series {self.root / 'SERIES.md'} {command}"
+
     def graph(self, *branches: str) -> str:
         """The whole commit graph of the branches."""
         lines = self.git(

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+ANEW = "begin this PR anew on a branch of another name"
 STAYS = "what a branch holds cannot be taken out by adding commits"
 
 
@@ -73,7 +74,7 @@ def test_a_removed_dependency_that_was_merged_in_is_refused(fan):
     fan.declare("#1 root main", "#2 left #1", "#3 right #1", "#4 top #2")
     text = (
         "SERIES.md:8: #4 holds #3, which was merged into it, and does not depend on it now; "
-        f"{STAYS}: write the dependency again, or begin this branch anew"
+        f"{STAYS}: write the dependency again, or {ANEW}"
     )
     assert said(fan) == [text]
     done = refused(fan)
@@ -86,7 +87,7 @@ def test_a_removed_dependency_that_the_branch_began_at_is_refused(fan):
     text = (
         f"SERIES.md:{{}}: {{}} holds {head[:12]} 'Root 1', as #1 and #2 do, none of which depends "
         f"on another or on a PR that brings it; {STAYS}: write the dependency that is missing, or "
-        "begin one of the branches anew"
+        f"{ANEW}"
     )
     assert said(fan) == [text.format(5, "#1"), text.format(6, "#2")]
     done = refused(fan)
@@ -99,8 +100,8 @@ def test_a_removed_pr_whose_branch_others_contain_is_refused(fan):
     fan.declare("#1 root main", "#2 left #1", "#4 top #2")
     merged = (
         "SERIES.md:7: #4 holds #3, which was merged into it, and SERIES.md has no such PR now; "
-        f"{STAYS}: give it its row again (with the state landed or superseded, if it is), or begin "
-        "this branch anew"
+        f"{STAYS}: give it its row again (with the state landed or superseded, if it is), or "
+        f"{ANEW}"
     )
     there = (
         f"SERIES.md:7: #4 holds the branch right at {fan.heads()['right'][:12]}, which no row "
@@ -143,7 +144,7 @@ def test_prs_in_another_order_are_refused(fan):
         1,
         (
             "error: SERIES.md:6: #4 holds #2, which was merged into it, and does not depend on it "
-            f"now; {STAYS}: write the dependency again, or begin this branch anew\n"
+            f"now; {STAYS}: write the dependency again, or {ANEW}\n"
         ),
     )
 

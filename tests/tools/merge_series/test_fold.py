@@ -87,6 +87,72 @@ Signed-off-by: Ada Test <ada@example.org>"""
     )
 
 
+@pytest.fixture
+def write_as(hand, monkeypatch):
+    """Commits as another author."""
+
+    def write(name, branch, files, message):
+        with monkeypatch.context() as there:
+            there.setenv("GIT_AUTHOR_NAME", name)
+            there.setenv("GIT_AUTHOR_EMAIL", f"{name.split()[0].lower()}@example.org")
+            hand.commit(branch, files, message)
+
+    return write
+
+
+def test_every_author_of_what_is_folded_is_named(diamond, write_as):
+    write_as(
+        "Eve Right", "right", {"right.txt": "1\n"},
+        "Go on\n\nReviewed-by: Zoe <zoe@example.org>\nCo-Authored-By: Kim K <KIM@example.org>\n"
+        "Co-authored-by: Ada Again <ada@example.org>",
+    )  # fmt: skip
+    write_as("Bob Last", "right", {"right.txt": "2\n"}, "Go on again")
+    write_as(
+        "Eve R.", "right", {"right.txt": "3\n"},
+        "And again\n\nCo-authored-by: Kim <kim@example.org>\nCo-authored-by: Al <al@example.org>",
+    )  # fmt: skip
+    write_as("Pat Root", "root", {"root.txt": "2\n"}, "Go on")
+    write_as("Mia Main", "main", {"README": "1\n"}, "Add a readme")
+    assert diamond.run("sync").code == 0
+    done = fold(diamond, "2", "3")
+    assert done.code == 0, done.err
+    assert (
+        diamond.message("whole")
+        == """\
+Do right
+
+Brings what right does.
+
+Originally #3.
+
+Co-authored-by: Eve Right <eve@example.org>
+Co-authored-by: Kim K <KIM@example.org>
+Co-authored-by: Bob Last <bob@example.org>
+Co-authored-by: Al <al@example.org>
+Signed-off-by: Ada Test <ada@example.org>"""
+    )
+    assert diamond.message("whole^") == (
+        "Do left\n\nBrings what left does.\n\nOriginally #2.\n\n"
+        "Signed-off-by: Ada Test <ada@example.org>"
+    )
+
+
+def test_authors_of_what_landed_are_not_those_of_what_builds_on_it(hand, write_as):
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.git("branch", "parent")
+    write_as("Pat Parent", "parent", {"parent.txt": "1\n"}, "Parent 1")
+    hand.git("branch", "child", "parent")
+    write_as("Cem Child", "child", {"child.txt": "1\n"}, "Child 1")
+    hand.squash("parent", "Do parent (#1)")
+    assert hand.run("sync").code == 0
+    hand.git("branch", "-D", "parent")
+    done = fold(hand, "2")
+    assert done.code == 0, done.err
+    assert hand.git("log", "-1", "--format=%(trailers)", "whole") == (
+        "Co-authored-by: Cem Child <cem@example.org>\nSigned-off-by: Ada Test <ada@example.org>"
+    )
+
+
 def test_after_a_fold_the_stack_goes_on(diamond):
     assert fold(diamond, "1", "2", "3", "4").code == 0
     diamond.commit("main", {"README": "1\n"}, "Go on")
@@ -192,7 +258,7 @@ def test_branches_out_of_step_are_refused(diamond):
     done = refused(diamond, "1", "2", "3", "4")
     assert (done.code, done.err) == (
         1,
-        "error: top lacks #2; run merge_series sync first\n",
+        f"error: top lacks #2; run {diamond.typed('sync')} first\n",
     )
 
 
@@ -200,7 +266,7 @@ def test_a_merge_that_needs_a_person_is_refused(diamond):
     diamond.declare("#1 root main", "#2 left #1", "#3 right #1")
     diamond.commit("right", {"shared.txt": "AA\nB\nc\nd\nE\n"}, "Take the first line as well")
     done = refused(diamond, "2", "3")
-    assert done.code == 3
+    assert done.code == 1
     assert done.err.startswith("error: whole: merging #3 needs a person for shared.txt: ")
 
 
@@ -274,5 +340,24 @@ def test_a_dependent_on_an_older_main_is_synced_first(hand):
     before = hand.heads()
     done = hand.run("fold", "--pr", "9", "--branch", "all", "--title", "All", "2")
     places = f"top stands on {old[:12]} of main and mid on {new[:12]}"
-    assert (done.code, done.err) == (1, f"error: {places}; run merge_series sync first\n")
+    assert (done.code, done.err) == (1, f"error: {places}; run {hand.typed('sync')} first\n")
     assert hand.heads() == before
+
+
+def test_the_log_says_what_a_branch_was_made_of(diamond):
+    old = diamond.heads()
+    assert fold(diamond, "2", "3").code == 0
+    new = diamond.heads()
+    done = diamond.run("log")
+    assert (done.code, [line.rstrip() for line in done.err.splitlines()]) == (
+        0,
+        [
+            f"fold 1: new branch whole at {new['whole'][:9]}, begun at {old['root'][:9]}",
+            " Branch  Merged        Allowlist  Open",
+            f" whole   #2 {old['left'][:9]}             nothing",
+            f"         #3 {old['right'][:9]}             nothing",
+            f" top     #9 {new['whole'][:9]}             nothing",
+            f" user    #9 {new['whole'][:9]}             nothing",
+            "9 commits stood on the branches before; 9 of them are reachable now.",
+        ],
+    )

@@ -123,10 +123,8 @@ def test_the_attributes_that_are_checked_out_change_no_offered_merge(world, attr
     world.git("config", "merge.loud.driver", "true")
     world.commit("by-hand", {".gitattributes": f"* {attribute}\n"}, "Set an attribute")
     stop(world)
-    ours = world.git("rev-parse", "HEAD", where=world.desk)
-    theirs = world.git("rev-parse", "MERGE_HEAD", where=world.desk)
     assert (world.desk / NOTES).read_text() == (
-        f"one\n<<<<<<< {ours}\nTWO\n=======\n2\n>>>>>>> {theirs}\nthree\n"
+        "one\n<<<<<<< by-hand (#3)\nTWO\n=======\n2\n>>>>>>> ratchet (#1)\nthree\n"
     )
     world.git("add", NOTES, where=world.desk)
     done = world.run("sync", "--continue")
@@ -134,7 +132,7 @@ def test_the_attributes_that_are_checked_out_change_no_offered_merge(world, attr
         3,
         (
             f"error: {world.desk}: {NOTES} still holds conflict markers; settle it, then git add; "
-            "then run merge_series sync --continue\n"
+            f"then run {world.typed('sync --continue')}\n"
         ),
     )
 
@@ -147,11 +145,15 @@ def test_settings_that_forbid_an_unsigned_merge_do_not_keep_it_from_a_person(wor
 
 
 def test_a_marker_that_a_parent_had_excuses_no_other(world):
-    world.commit("by-hand", {NOTES: "one\nTWO\nthree\n>>>>>>> quoted\n"}, "Quote a marker")
+    world.commit("by-hand", {NOTES: "one\nTWO\nthree\n>>>>>>> ratchet (#1)\n"}, "Quote a marker")
     stop(world)
     world.git("add", NOTES, where=world.desk)
     assert world.run("sync", "--continue").code == 3
-    (world.desk / NOTES).write_text("one\nTWO (2)\nthree\n>>>>>>> quoted\n")
+    half = "one\nTWO (2)\n>>>>>>> ratchet (#1)\nthree\n>>>>>>> ratchet (#1)\n"
+    (world.desk / NOTES).write_text(half)
+    world.git("add", NOTES, where=world.desk)
+    assert world.run("sync", "--continue").code == 3
+    (world.desk / NOTES).write_text("one\nTWO (2)\nthree\n>>>>>>> ratchet (#1)\n")
     world.git("add", NOTES, where=world.desk)
     assert world.run("sync", "--continue").code == 0
 
@@ -209,7 +211,8 @@ def test_a_kill_while_the_worktree_was_made_offers_the_merge_again(world):
         3,
         (
             f"error: {world.desk}: the worktree was not made to its end; it is there now with the "
-            "merge of #1 into by-hand: settle it, git add, then run merge_series sync --continue\n"
+            "merge of #1 into by-hand: settle it, git add, then run "
+            f"{world.typed('sync --continue')}\n"
         ),
     )
     settle(world)
@@ -280,7 +283,7 @@ def test_a_dependency_that_left_the_series_is_told(world):
     done = world.run("sync", "--continue")
     assert (done.code, done.err) == (
         1,
-        "error: SERIES.md no longer has #1; drop the sync with --abort\n",
+        f"error: SERIES.md no longer has #1; drop the sync with {world.typed('sync --abort')}\n",
     )
 
 

@@ -173,7 +173,7 @@ def test_a_branch_that_went_on_after_it_landed_stops(pair):
     landing = pair.squash("parent", "Do parent (#1)")
     head = pair.commit("parent", {"late.txt": "x\n", "notes.txt": "1\nTWO!\nthree\n"}, "Go on")
     done = refused(pair)
-    assert done.code == 3
+    assert done.code == 1
     assert done.err == (
         f"error: main has #1 as {landing[:12]} 'Do parent (#1)', but that is not parent at "
         f"{head[:12]} merged into the commit before: they differ in late.txt, notes.txt; nothing "
@@ -188,7 +188,7 @@ def test_a_squash_that_was_changed_on_the_way_stops(pair):
     pair.write({"shared.txt": "a\n"}, pair.fork)
     pair.git("commit", "--quiet", "--all", "-m", "Do parent (#1)")
     done = refused(pair)
-    assert (done.code, "they differ in shared.txt; " in done.err) == (3, True)
+    assert (done.code, "they differ in shared.txt; " in done.err) == (1, True)
 
 
 def test_after_a_merge_by_hand_and_landed_in_the_row_it_goes_on(pair):
@@ -258,7 +258,7 @@ def test_a_row_that_says_landed_needs_a_commit_that_names_it(pair):
     pair.declare(f"{PARENT} landed", CHILD)
     done = refused(pair)
     assert (done.code, done.err) == (
-        3,
+        1,
         (
             "error: SERIES.md:5: #1 is said to have landed and child holds it, but no commit of "
             "main since names it; say which one it is: --landed 1=SHA\n"
@@ -306,7 +306,7 @@ def test_a_merged_parent_that_went_on_stops(pair):
     pair.git("merge", "--quiet", "--no-ff", "-m", "Merge pull request #1 from me/parent", "parent")
     pair.commit("parent", {"late.txt": "x\n"}, "Go on")
     done = refused(pair)
-    assert (done.code, "they differ in late.txt; " in done.err) == (3, True)
+    assert (done.code, "they differ in late.txt; " in done.err) == (1, True)
 
 
 def test_a_branch_without_commits_of_its_own_has_not_landed(hand):
@@ -362,7 +362,7 @@ def test_a_landing_that_was_reverted_stops(pair):
     revert = pair.git("rev-parse", "main")
     done = refused(pair)
     assert (done.code, done.err) == (
-        3,
+        1,
         (
             f"error: #1 landed, and {revert[:12]} 'Revert \"Do parent (#1)\"' on main reverts it; "
             "to take main would undo it in every branch that holds it. Merge main into parent by "
@@ -384,7 +384,7 @@ def test_two_commits_that_name_the_pr_stop(pair):
     second = pair.commit("main", {"README": "2\n"}, "Mend it (#1)")
     done = refused(pair)
     assert (done.code, done.err) == (
-        3,
+        1,
         (
             f"error: main has 2 commits that name #1, with others between: {first[:12]} 'Do parent "
             f"(#1)' and {second[:12]} 'Mend it (#1)'; say which one ends its landing: "
@@ -523,7 +523,7 @@ def test_a_landing_that_brought_its_open_parent_with_it_stops(hand):
     landing = hand.squash("left", "Do left (#2)")
     done = refused(hand)
     assert (done.code, done.err) == (
-        3,
+        1,
         (
             f"error: #2 landed as {landing[:12]} with all of #1, which it holds; if #1 has landed "
             f"by that, say so: --landed 1={landing[:12]}\n"

@@ -77,7 +77,7 @@ def test_log_and_verify_fit_and_cut_nothing(narrow):
         assert "…" not in done.err
     # The last row of each branch's cell is whole, so no part before it is missing.
     cells = [line[1:27].strip() for line in done.err.splitlines()[1:]]
-    assert "".join(cells).startswith(f"{LONG}{UNRELATED}{LONG}-2")
+    assert "".join(cells).startswith(f"main{LONG}{UNRELATED}{LONG}-2")
 
 
 @pytest.mark.parametrize("columns", [60, 80, 200])

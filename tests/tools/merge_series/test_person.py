@@ -1,6 +1,10 @@
 """A conflict for a person: the worktree, --continue, --abort."""
 
+import shlex
+
 import pytest
+
+from programs import run
 
 NOTES = "megatron/core/notes.txt"
 
@@ -25,14 +29,13 @@ def test_a_stop_says_what_waits_where_and_moves_nothing(stopped):
         f"  {NOTES}: the branch and #1 both changed the same lines",
         f"The merge waits in {stopped.desk}",
         (
-            "Settle it there, git add or commit, then run merge_series sync --continue "
-            "(or --abort). No branch has moved."
+            "Settle it there, git add or commit, then run "
+            f"{stopped.typed('sync --continue')} (or --abort). No branch has moved."
         ),
     ]
     assert stopped.heads() == stopped.heads_before
     assert (stopped.desk / NOTES).read_text() == (
-        f"one\n<<<<<<< {stopped.git('rev-parse', 'HEAD', where=stopped.desk)}\nTWO\n=======\n2\n"
-        f">>>>>>> {stopped.git('rev-parse', 'MERGE_HEAD', where=stopped.desk)}\nthree\n"
+        "one\n<<<<<<< by-hand (#3)\nTWO\n=======\n2\n>>>>>>> ratchet (#1)\nthree\n"
     )
 
 
@@ -85,6 +88,8 @@ def test_continue_takes_a_commit_made_by_plain_git(stopped):
         == f"""\
 Merge the list of reads from #1
 
+Merges ratchet (#1) into by-hand (#3).
+
 Conflicted, and how each was settled:
 - {NOTES}: by a person"""
     )
@@ -116,8 +121,39 @@ def test_abort_leaves_every_ref_and_no_worktree(stopped):
     again = stopped.run("sync", "--abort")
     assert (again.code, again.err) == (
         1,
-        "error: no sync waits for a person here; start one with merge_series sync\n",
+        f"error: no sync waits for a person here; start one with {stopped.typed('sync')}\n",
     )
+
+
+def test_the_command_of_a_message_works_where_main_and_the_fork_have_other_names(world):
+    world.commit("main", {NOTES: "one\n2\nthree\n"}, "Write the second as a digit")
+    world.git("branch", "--move", "main", "it's-main")
+    world.fork.rename(world.root / "my fork")
+    series = world.root / "SERIES.md"
+    series.rename(world.root / "$my.md")
+    place = ("--series", "$my.md", "--repo", "./my fork", "--color=never", "--main=it's-main")
+    done = run("merge_series", *place, "sync", folder=world.root)
+    typed = "merge_series --repo 'my fork' --series '$my.md' --main 'it'\"'\"'s-main' sync"
+    assert (done.code, done.err.splitlines()[-1]) == (
+        3,
+        (
+            f"Settle it there, git add or commit, then run {typed} --continue (or --abort). "
+            "No branch has moved."
+        ),
+    )
+    again = run("merge_series", *place, "sync", folder=world.root)
+    desk = world.root / "my fork/.git/merge_series/worktree"
+    assert (again.code, again.err) == (
+        5,
+        (
+            f"error: a sync waits for a person at by-hand in {desk}; "
+            f"finish it with {typed} --continue or drop it with {typed} --abort\n"
+        ),
+    )
+    (desk / NOTES).write_text("one\nTWO (2)\nthree\n")
+    world.git("add", NOTES, where=desk)
+    program, *words = shlex.split(f"{typed} --continue")
+    assert run(program, *words, folder=world.root).code == 0
 
 
 def test_a_second_sync_is_refused_while_one_waits(stopped):
@@ -143,10 +179,6 @@ def test_a_second_sync_is_refused_while_one_waits(stopped):
             ),
             f"changed but not staged: {NOTES}; git add or git restore them",
         ),
-        (
-            lambda w: w.git("merge", "--abort", where=w.desk),
-            "the merge is no longer under way and nothing was committed; --abort",
-        ),
     ],
 )
 def test_continue_says_what_is_still_open(stopped, prepare, what):
@@ -154,9 +186,38 @@ def test_continue_says_what_is_still_open(stopped, prepare, what):
     done = stopped.run("sync", "--continue")
     assert (done.code, done.err) == (
         3,
-        f"error: {stopped.desk}: {what}; then run merge_series sync --continue\n",
+        f"error: {stopped.desk}: {what}; then run {stopped.typed('sync --continue')}\n",
     )
     assert stopped.heads() == stopped.heads_before
+
+
+def test_a_merge_that_was_dropped_can_only_be_dropped(stopped):
+    stopped.git("merge", "--abort", where=stopped.desk)
+    done = stopped.run("sync", "--continue")
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: {stopped.desk}: the merge is no longer under way and nothing was committed; "
+            f"drop the sync with {stopped.typed('sync --abort')}\n"
+        ),
+    )
+    assert stopped.heads() == stopped.heads_before
+
+
+def test_a_merge_that_was_dropped_in_the_worktree_is_to_be_made_again(stopped):
+    stopped.git("merge", "--abort", where=stopped.desk)
+    done = stopped.run("sync", "--continue")
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: {stopped.desk}: the merge is no longer under way and nothing was committed; "
+            "drop it with merge_series sync --abort, then run merge_series sync\n"
+        ),
+    )
+    assert stopped.heads() == stopped.heads_before
+    assert stopped.run("sync", "--abort").code == 0
+    done = stopped.run("sync")
+    assert "by-hand: merging #1 needs a person for:" in done.err
 
 
 def test_a_commit_that_lacks_what_is_merged_is_refused(stopped):
@@ -229,7 +290,7 @@ def test_a_new_file_that_is_not_staged_is_not_dropped(stopped):
         3,
         (
             f"error: {stopped.desk}: new and not staged: two.txt; git add or remove them; then "
-            "run merge_series sync --continue\n"
+            f"run {stopped.typed('sync --continue')}\n"
         ),
     )
     stopped.git("add", "two.txt", where=stopped.desk)

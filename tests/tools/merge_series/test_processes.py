@@ -13,12 +13,13 @@ LINES = [f"{line}\n" for line in range(9)]
 TEXTS = ["".join(LINES), "".join(["changed\n", *LINES[1:]]), "".join([*LINES[:-1], "moved\n"])]
 
 
-def git_processes(hand, tmp_path, monkeypatch, shape, count):
+def git_processes(hand, monkeypatch, shape, count, syncs):
     """Sync a stack of some branches and count the git processes, as git itself tells.
 
-    Every second branch changes a file that main changes as well, the others add one.
+    Every second branch changes a file that main changes as well, the others add one. There
+    are so many syncs before, with a commit on every branch after each.
     """
-    folder = tmp_path / f"told-{count}"
+    folder = hand.root / f"told-{count}"
     folder.mkdir()
     first = hand.git("rev-parse", "main")
     old, mine, new = TEXTS
@@ -34,6 +35,11 @@ def git_processes(hand, tmp_path, monkeypatch, shape, count):
             hand.git("switch", "--quiet", f"b{number}")
             hand.git("merge", "--quiet", "--no-edit", f"b{below}")
             hand.git("switch", "--quiet", "main")
+    for time in range(syncs):
+        hand.commit("main", {"README": f"{time}\n"}, "Add to main")
+        assert hand.run("sync").code == 0
+        for number, _ in rows:
+            hand.commit(f"b{number}", {f"late_{number}.txt": f"{time}\n"}, "Go on")
     hand.commit("main", {f"part_{number}.txt": new for number in range(9)}, "Move main")
     # What the tests' programs are forked from asks git for its version when the first one runs.
     hand.run("log")
@@ -54,10 +60,11 @@ def git_processes(hand, tmp_path, monkeypatch, shape, count):
     return told, made
 
 
+@pytest.mark.parametrize("syncs", [0, 1])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_more_for_more_merges(hand, tmp_path, monkeypatch, shape):
-    few, made_of_few = git_processes(hand, tmp_path, monkeypatch, shape, 4)
-    many, made_of_many = git_processes(hand, tmp_path, monkeypatch, shape, 8)
+def test_no_more_for_more_merges(hand, monkeypatch, shape, syncs):
+    few, made_of_few = git_processes(hand, monkeypatch, shape, 4, syncs)
+    many, made_of_many = git_processes(hand, monkeypatch, shape, 8, syncs)
     assert made_of_few == made_of_many[: len(made_of_few)]
     merges = {"chain": (4, 8), "fan": (4, 8), "lattice": (6, 14)}
     assert (len(made_of_few), len(made_of_many)) == merges[shape]

@@ -105,7 +105,18 @@ def test_a_branch_that_is_being_bisected(world):
     assert line.startswith("error: branch by-hand is being bisected (")
 
 
-def test_a_shallow_clone(world):
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sync",), ("sync", "--dry-run"), ("status",), ("graph",), ("verify",), ("log",),
+        ("push",), ("push", "--dry-run"), ("describe", "1"), ("show", "1"), ("links", "SERIES.md"),
+        ("publish",), ("publish", "--print"), ("site", "--output", "out"),
+        ("stack", "--pr=9", "--branch=new", "--title=New", "--on=1", "--because=It is."),
+        ("fold", "2", "3", "--pr=9", "--branch=new", "--title=New"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_shallow_clone(world, command):
     world.commit("main", {"README": "new\n"}, "Add a readme")
     shallow = world.root / "shallow"
     world.git(
@@ -114,9 +125,10 @@ def test_a_shallow_clone(world):
     )  # fmt: skip
     for branch in ("ratchet", "offsets", "by-hand"):
         world.git("branch", branch, f"origin/{branch}", where=shallow)
-    done = world.run("--repo", str(shallow), "sync")
-    assert (done.code, done.err) == (
+    done = world.run("--repo", str(shallow), *command)
+    assert (done.code, done.out, done.err) == (
         1,
+        "",
         (
             f"error: {shallow}: a shallow clone lacks the history that merges need; "
             "run git fetch --unshallow first\n"

@@ -49,10 +49,10 @@ def test_a_person_sees_only_the_code_and_the_message_says_both(world):
         f"{SIZES}: the branch and #1 both changed the same lines; its import statements merged by "
         f"name, and 1 place left Settled already: {SIZES}: its import statements merged by name "
     ) in words(done.err)
-    ours, theirs = (world.git("rev-parse", name, where=desk) for name in ("HEAD", "MERGE_HEAD"))
     assert (desk / SIZES).read_text() == (
         "import os\nfrom x import a, b, c\n\n\ndef f():\n"
-        f"<<<<<<< {ours}\n    return b, os\n=======\n    return c, os\n>>>>>>> {theirs}\n"
+        "<<<<<<< by-hand (#3)\n    return b, os\n=======\n    return c, os\n"
+        ">>>>>>> ratchet (#1)\n"
     )
     stages = world.git("ls-files", "--unmerged", where=desk).splitlines()
     assert [line.split()[2:] for line in stages] == [["1", SIZES], ["2", SIZES], ["3", SIZES]]

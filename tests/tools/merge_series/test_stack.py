@@ -54,6 +54,36 @@ def test_on_one_dependency_the_branch_starts_at_its_head(two):
     assert two.run("sync").code == 0
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_dependency_that_another_brings_is_allowed_and_said(hand, more):
+    hand.declare("#1 one main", "#2 two #1", "#3 three #2", "#4 other main")
+    hand.grow("one", "main", {"one.txt": "1\n"})
+    hand.grow("two", "one", {"two.txt": "1\n"})
+    hand.grow("three", "two", {"three.txt": "1\n"})
+    hand.grow("other", "main", {"other.txt": "1\n"})
+    head = hand.heads()["three"]
+    done = hand.run(
+        "stack",
+        "--pr=7",
+        "--branch=more",
+        "--title=More",
+        "--because=it is",
+        "--on=3",
+        "--on=1",
+        *more,
+    )
+    assert done.code == 0, done.err
+    starts = "would start" if more else "starts"
+    assert done.err.splitlines()[-2:] == [
+        "#1 need not be named: #3 depends on it.",
+        f"more {starts} at {head[:12]}: the head of what it is on",
+    ]
+    done = hand.run(
+        "stack", "--pr=8", "--branch=most", "--title=Most", "--because=it is", "--on=2", "--on=4"
+    )
+    assert (done.code, "need not" in done.err) == (0, False)
+
+
 def test_on_several_it_starts_at_their_merge_which_says_why(two):
     done = add(two, "1", "2")
     assert done.code == 0, done.err
@@ -113,6 +143,59 @@ def test_three_are_merged_one_after_the_other(two):
     )
 
 
+def test_dependencies_on_different_mains_would_undo_what_a_child_did(hand):
+    """One has a landing as main has it; the other holds the PR, and put back what that changed."""
+    hand.declare("#1 parent main landed", "#2 other main", "#3 child #1")
+    hand.grow("parent", "main", {"shared.txt": "A\nb\nc\nd\ne\n"})
+    hand.grow("other", "main", {"other.txt": "1\n"})
+    hand.grow("child", "parent", {"shared.txt": "a\nb\nc\nd\ne\n", "child.txt": "1\n"})
+    old = hand.git("rev-parse", "main")
+    new = hand.squash("parent", "Do parent (#1)")
+    hand.git("switch", "--quiet", "other")
+    hand.git("merge", "--quiet", "--no-edit", "main")
+    hand.git("switch", "--quiet", "--detach")
+    hand.git("merge", "--quiet", "--no-edit", "child")
+    assert hand.show("HEAD", "shared.txt") == "A\nb\nc\nd\ne\n"  # the child's change is undone
+    hand.git("switch", "--quiet", "main")
+    done = refused(hand, "2", "3")
+    places = f"child stands on {old[:12]} of main and other on {new[:12]}"
+    assert (done.code, done.err) == (1, f"error: {places}; run merge_series sync first\n")
+    assert hand.run("sync").code == 0
+    done = add(hand, "2", "3")
+    assert done.code == 0, done.err
+    assert hand.files("more") == {
+        "child.txt": "1\n",
+        "notes.txt": "one\ntwo\nthree\n",
+        "other.txt": "1\n",
+        "shared.txt": "a\nb\nc\nd\ne\n",
+    }
+
+
+@pytest.mark.parametrize("on", [("2", "3"), ("1", "2"), ("3", "4")])
+def test_dependencies_behind_each_other_are_refused(hand, on):
+    hand.declare("#1 root main", "#2 left #1", "#3 right main", "#4 top #2")
+    hand.grow("root", "main", {"root.txt": "1\n"})
+    hand.grow("left", "root", {"left.txt": "1\n"})
+    hand.grow("right", "main", {"right.txt": "1\n"})
+    hand.grow("top", "left", {"top.txt": "1\n"})
+    hand.commit("root", {"root.txt": "2\n"}, "Go on")
+    done = refused(hand, *on)
+    assert (done.code, done.err) == (1, "error: left lacks #1; run merge_series sync first\n")
+    assert hand.run("sync").code == 0
+    done = add(hand, *on)
+    assert done.code == 0, done.err
+    assert hand.show("more", "root.txt") == "2\n"
+
+
+def test_one_dependency_may_be_behind_what_it_is_on(hand):
+    hand.declare("#1 root main", "#2 left #1")
+    hand.grow("root", "main", {"root.txt": "1\n"})
+    hand.grow("left", "root", {"left.txt": "1\n"})
+    hand.commit("root", {"root.txt": "2\n"}, "Go on")
+    assert add(hand, "2").code == 0
+    assert hand.heads()["more"] == hand.heads()["left"]
+
+
 def test_a_dry_run_shows_it_and_changes_nothing(two):
     before, text = two.contents(), (two.root / "SERIES.md").read_bytes()
     done = two.run(
@@ -128,7 +211,7 @@ def test_a_conflict_between_dependencies_is_refused(two):
     two.commit("two", {"shared.txt": "AA\nb\nc\nd\nE\n"}, "Take the first line as well")
     heads = two.heads()
     done = refused(two, "1", "2")
-    assert done.code == 3
+    assert done.code == 1
     assert done.err.startswith("error: more: merging #2 needs a person for shared.txt: ")
     assert done.err.endswith(
         f"; nothing was changed. Merge {heads['two'][:12]} into {heads['one'][:12]} by hand on a "
@@ -189,3 +272,21 @@ def test_what_was_added_is_taken_back_with_its_row(two, on):
     done = two.run("undo")
     assert done.code == 0, done.err
     assert (two.heads(), (two.root / "SERIES.md").read_bytes()) == (before, text)
+
+
+def test_the_log_says_where_a_branch_began(two):
+    heads = two.heads()
+    assert add(two, "1").code == 0
+    assert add(two, "2", "7", number="8", branch="both").code == 0
+    made = two.heads()["both"]
+    done = two.run("log")
+    assert (done.code, [line.rstrip() for line in done.err.splitlines()]) == (
+        0,
+        [
+            f"stack 1: new branch more at {heads['one'][:9]}, the head of what it is on",
+            f"stack 2: new branch both at {made[:9]}, begun at {heads['two'][:9]}",
+            " Branch  Merged        Allowlist  Open",
+            f" both    #7 {heads['one'][:9]}             nothing",
+            "3 commits stood on the branches before; 3 of them are reachable now.",
+        ],
+    )

@@ -43,8 +43,8 @@ def test_undo_goes_back_one_sync_at_a_time_and_redo_forth(twice):
     assert (done.code, done.err) == (
         1,
         (
-            "error: no operation of merge_series is left to undo here; merge_series log lists "
-            "the syncs\n"
+            "error: no operation of merge_series is left to undo here; "
+            f"{twice.typed('log')} lists the syncs\n"
         ),
     )
     done = twice.run("redo")
@@ -58,7 +58,7 @@ def test_undo_goes_back_one_sync_at_a_time_and_redo_forth(twice):
         1,
         (
             "error: no operation was undone since the last one; there is nothing to redo; "
-            "merge_series undo comes first\n"
+            f"{twice.typed('undo')} comes first\n"
         ),
     )
 
@@ -121,6 +121,60 @@ def test_no_redo_over_a_branch_that_moved_since(twice):
     assert done.code == 1
     assert done.err.startswith(f"error: branch by-hand stands at {moved[:12]} and no longer at ")
     assert twice.heads() == before
+
+
+@pytest.mark.parametrize("reflogs", ["true", "false"])
+@pytest.mark.parametrize("command", ["undo", "redo"])
+def test_a_branch_that_was_renamed_is_named_back_for_it(twice, command, reflogs):
+    if reflogs == "false":
+        (twice.fork / ".git/logs/refs/heads/by-hand").unlink()
+        twice.git("config", "core.logAllRefUpdates", "false")
+    if command == "redo":
+        assert twice.run("undo").code == 0
+    twice.git("branch", "-m", "by-hand", "by-feet")
+    twice.git("branch", "other", "ratchet")
+    before = twice.heads()
+    done = twice.run(command)
+    assert (done.code, done.err) == (
+        1,
+        (
+            "error: branch by-hand is gone, and by-feet seems to be it under another name; the "
+            f"{command} of sync 2 would move by-hand; nothing was moved; name it back (git branch "
+            "-m by-feet by-hand), run this again, then rename it again (git branch -m by-hand "
+            "by-feet)\n"
+        ),
+    )
+    assert twice.heads() == before
+    twice.git("branch", "-m", "by-feet", "by-hand")
+    assert twice.run(command).code == 0
+    twice.git("branch", "-m", "by-hand", "by-feet")
+    series = twice.root / "SERIES.md"
+    series.write_text(series.read_text().replace("`by-hand`", "`by-feet`"))
+    assert twice.heads()["by-feet"] == twice.states[1 if command == "undo" else 2]["by-hand"]
+    twice.commit("main", {"README": "3\n"}, "Write 3")
+    assert twice.run("sync").code == 0
+
+
+def test_a_renamed_branch_that_went_on_is_known_by_its_reflog(twice):
+    twice.git("branch", "-m", "by-hand", "by-feet")
+    twice.commit("by-feet", {"more": "1\n"}, "Go on")
+    done = twice.run("undo")
+    assert done.code == 1
+    assert done.err.startswith("error: branch by-hand is gone, and by-feet seems to be it under ")
+
+
+def test_a_branch_that_is_gone_has_no_other_name(twice):
+    twice.git("branch", "-D", "by-hand")
+    done = twice.run("undo")
+    assert (done.code, done.err) == (
+        1,
+        (
+            "error: branch by-hand stands at nothing and no longer at "
+            f"{twice.states[2]['by-hand'][:12]}, where the undo of sync 2 would move it from; "
+            "nothing was moved; set it back (git branch --force by-hand "
+            f"{twice.states[2]['by-hand'][:12]}) or leave all as it is\n"
+        ),
+    )
 
 
 @pytest.mark.parametrize("command", ["undo", "redo"])

@@ -58,22 +58,26 @@ def test_verify_finds_nothing_on_a_true_stack(world):
     assert done.code == 0
     assert lines(done) == [
         " Branch   Check                     Result",
+        " main     holds what was synced     yes",
         " ratchet  old heads reachable       yes",
         "          dependencies contained    yes",
+        "          merges keep both sides    yes",
         "          no conflict markers       yes",
         "          allowlist true            yes",
         "          tree is the carried tree  yes",
         " offsets  old heads reachable       yes",
         "          dependencies contained    yes",
+        "          merges keep both sides    yes",
         "          no conflict markers       yes",
         "          allowlist true            yes",
         "          tree is the carried tree  yes",
         " by-hand  old heads reachable       yes",
         "          dependencies contained    yes",
+        "          merges keep both sides    yes",
         "          no conflict markers       yes",
         "          allowlist true            yes",
         "          tree is the carried tree  not checked: holds commits written by hand",
-        "15 checks, 0 found something.",
+        "19 checks, 0 found something.",
     ]
 
 
@@ -100,9 +104,33 @@ def test_verify_finds_a_dependency_that_is_not_contained(world):
     )
 
 
-def test_verify_finds_conflict_markers(world):
-    world.commit("by-hand", {"notes": "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n"}, "Oops")
+SHOWN = "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n"
+BESIDE = "docs/con\nflicts \u00e4.md"
+
+
+def leave_markers(world):
+    """Merge main by hand into by-hand and commit what git left in conflict."""
+    world.commit("main", {"notes": "of main\n", BESIDE: "of main\n"}, "Write notes")
+    world.commit("by-hand", {"notes": "of the branch\n", BESIDE: SHOWN}, "Write others")
+    world.git("switch", "--quiet", "by-hand")
+    world.git("merge", "--quiet", "main", check=False)
+    world.write({BESIDE: f"of main\n{SHOWN}"}, world.fork)
+    world.git("commit", "--quiet", "--all", "-m", "Merge main")
+    world.git("switch", "--quiet", "main")
+
+
+def test_verify_finds_conflict_markers_that_a_merge_left(world):
+    leave_markers(world)
     assert found(world) == [("by-hand", "no conflict markers", "conflict markers in notes")]
+    world.commit("by-hand", {"notes": "of both\n"}, "Settle it")
+    assert world.run("verify").code == 0
+
+
+def test_verify_leaves_markers_alone_that_an_author_wrote(world):
+    world.commit("by-hand", {"docs/conflicts.md": SHOWN}, "Explain conflicts")
+    world.commit("main", {"docs/more.md": SHOWN}, "Explain more")
+    assert world.run("sync").code == 0
+    assert world.run("verify").code == 0
 
 
 def test_verify_finds_a_list_that_is_not_true(world):

@@ -12,6 +12,7 @@ from merge_series.review.standing import MAIN, commits_beginning, owner_of
 from stack.model import PullRequest
 from stack.refs import heads
 from stack.repository import Repository, Sha, encode
+from stack.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class LinkChecker:
         if link.first is None or link.last is None:
             return Span(path, 1, count)
         if link.last > count:
-            raise _Broken(f"{path}: has only {count} lines there")
+            raise _Broken(f"{path}: has only {counted(count, 'line')} there")
         return Span(path, link.first, link.last)
 
     def _hashed(self, wanted: str, commit: Sha) -> str:

@@ -16,10 +16,11 @@ from merge_series.review.alone import alone
 from merge_series.review.check_links import LinkChecker
 from merge_series.review.description import describe, read_part_of
 from merge_series.review.foundation import lay
-from merge_series.review.github import GitHub, script
+from merge_series.review.github import GitHub
 from merge_series.review.link import Link, Unread, read_links
 from merge_series.review.markdown import markdown
-from merge_series.review.publishing import base_of, in_words, plan
+from merge_series.review.publishing import in_words, plan, want
+from merge_series.review.script import script
 from merge_series.review.since import since
 from merge_series.review.standing import find_pull_request, find_read_commit, stand
 from merge_series.review.words import alone_text, links_table, since_text
@@ -27,6 +28,7 @@ from stack.completion import PullRequestName
 from stack.console import people, print_json
 from stack.errors import ExitCode
 from stack.repository import encode
+from stack.words import counted
 
 
 @click.command("describe", epilog=texts.DESCRIBE)
@@ -65,7 +67,7 @@ def describe_command(place: Place, pr: str | None, output: Path | None, *, every
     output.mkdir(parents=True, exist_ok=True)
     for number, text in texts.items():
         (output / f"{number}.md").write_bytes(encode(text))
-    people.print(f"Wrote {len(texts)} descriptions to {output}.", soft_wrap=True)
+    people.print(f"Wrote {counted(len(texts), 'description')} to {output}.", soft_wrap=True)
 
 
 @click.command("show", epilog=texts.SHOW)
@@ -117,45 +119,50 @@ def links_command(place: Place, file: TextIO, *, as_json: bool) -> ExitCode:
         for item in unread:
             people.print(f"{item.where}: {item.text}: {item.why}", soft_wrap=True)
         people.print(
-            f"{len(read)} links: {len(checked) - len(broken)} stand, {len(broken)} broken, "
-            f"{len(unread)} not understood."
+            f"{counted(len(read), 'link')}: {len(checked) - len(broken)} stand, "
+            f"{len(broken)} broken, {len(unread)} not understood."
         )
     return ExitCode.FOUND if broken or unread else ExitCode.DONE
 
 
 @click.command("publish", epilog=texts.PUBLISH)
 @click.argument("prs", metavar="[PR]...", nargs=-1, type=PullRequestName())
-@click.option("--print", "as_script", is_flag=True, help="Print the commands; change nothing.")
+@click.option(
+    "--print",
+    "as_script",
+    is_flag=True,
+    help="Print a script that does it, for where gh is; change nothing.",
+)
 @click.pass_obj
 def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> None:
     """Bring the PRs on GitHub up to date, through GitHub's own gh.
 
     PR is a number or a branch; without one, all that are open. For each: its description, between
-    two marker comments of its body (the rest is people's and stays), its base branch, and a comment
-    "/ok to test SHA" where none names the head. The branches have to be pushed. Shows what would
-    change and asks first.
+    two marker comments of its body (the rest is people's and stays), its base branch (of a PR from
+    a fork, main), and a comment "/ok to test SHA" where none names the head. The branches have to
+    be pushed. Shows what would change and asks first.
     """
     with place.read() as (repository, carrier):
         series = carrier.series
         chosen = [find_pull_request(series, pr) for pr in prs] or synced_pull_requests(carrier)
         found = branch_heads(repository, tuple(chosen))
         part_of, scanner = read_part_of(place.series), ReadScanner(repository)
-        github = GitHub(repository.directory)
-        publications = [
-            plan(
+        all_wanted = [
+            want(
+                carrier,
+                place.main,
                 pull_request,
-                github.view(pull_request.number),
-                markdown(describe(repository, carrier, scanner, place.main, pull_request, part_of)),
-                base_of(carrier, place.main, pull_request),
                 found[pull_request.branch],
+                markdown(describe(repository, carrier, scanner, place.main, pull_request, part_of)),
             )
             for pull_request in chosen
         ]
-    calls = [call for publication in publications for call in publication.calls]
     if as_script:
-        _write(encode(script(repository.directory, calls)))
+        _write(encode(script(repository.directory, all_wanted)))
         return
-    if not calls:
+    github = GitHub(repository.directory)
+    publications = [plan(one, github.view(one.number)) for one in all_wanted]
+    if not any(publication.calls for publication in publications):
         people.print("Everything is published already; nothing was changed.")
         return
     for line in in_words(publications):
@@ -167,7 +174,7 @@ def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> N
         for call in publication.calls:
             github.call(call)
         if publication.calls:
-            people.print(f"{publication.pull_request.name}: done.")
+            people.print(f"{publication.name}: done.")
 
 
 _COLOURS = {b"+": b"32", b"-": b"31", b"@": b"36"}

@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 
+from merge_series.history import ABSORBS
 from stack.repository import Repository, Sha, decode
 
-_FIELDS = ("%H", "%P", "%an", "%ad", "%cd", "%s", "%(trailers)", "%b")
+_FIELDS = (
+    "%H", "%P", "%an", "%ad", "%cd", "%s",
+    f"%(trailers:key={ABSORBS},valueonly,separator=%x20)", "%(trailers)", "%b",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,7 @@ class Commit:
         written: Day on which it was written, such as ``2026-11-01``, where its author was.
         made: Day on which it was committed, where its committer was.
         subject: First line of its message.
+        absorbs: Heads that it says another branch has in another form.
         words: The rest of its message, without trailers.
     """
 
@@ -27,6 +32,7 @@ class Commit:
     written: str
     made: str
     subject: str
+    absorbs: tuple[Sha, ...]
     words: str
 
     @property
@@ -46,7 +52,7 @@ def read_commits(repository: Repository, *selection: str) -> tuple[Commit, ...]:
 
 def _parse(record: str) -> Commit:
     # The body comes last, so it may hold whatever it likes.
-    sha, parents, author, written, made, subject, trailers, body = record.split(
+    sha, parents, author, written, made, subject, absorbs, trailers, body = record.split(
         "\x01", len(_FIELDS) - 1
     )
     return Commit(
@@ -56,5 +62,6 @@ def _parse(record: str) -> Commit:
         written=written,
         made=made,
         subject=subject,
+        absorbs=tuple(Sha(head) for head in absorbs.split()),
         words=body.strip().removesuffix(trailers.strip()).strip(),
     )

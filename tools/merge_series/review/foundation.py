@@ -14,18 +14,12 @@ from carry.carried import Carrier
 from carry.generated import Reads, ReadScanner, render
 from merge_series.conflicts import groups
 from merge_series.resolve import Settled, Side, Sources, entries, settle
+from merge_series.review.merging import independent, stand_in
 from merge_series.review.standing import Standing
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.merging import Conflict, merge_trees
 from stack.model import PullRequest
 from stack.repository import Entry, Repository, Sha
-
-# Commits that only stand for a merge; they are dropped with the temporary object folder.
-_NOBODY = {
-    f"GIT_{role}_{what}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "none"), ("EMAIL", "none"), ("DATE", "2000-01-01T00:00:00Z"))
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +59,12 @@ def lay(
         Refusal: Two parts share no history, or a file cannot be scanned.
     """
     holds = {commit: part.holds for part in standing.parts for commit in part.commits}
-    first, *others = _independent(repository, tuple(holds))
+    first, *others = independent(repository, tuple(holds))
     merged = _Merged(first, holds[first], ())
     for other in others:
         theirs = _Merged(other, holds[other], ())
         merged = _merge(repository, carrier, scanner, standing, merged, theirs)
     return Foundation(repository.tree_of(merged.commit), merged.in_conflict)
-
-
-def clean_merge(repository: Repository, parents: Sequence[Sha]) -> Foundation:
-    """Git's own merge of some commits, with no rule of ours."""
-    first, *others = parents
-    tree, conflicts = repository.tree_of(first), []
-    for number, other in enumerate(others):
-        if number:
-            first = stand_in(repository, tree, parents[: number + 1])
-        merge = merge_trees(repository, first, other)
-        tree = merge.tree
-        conflicts += [conflict.path for conflict in merge.conflicts]
-    return Foundation(tree, tuple(dict.fromkeys(conflicts)))
-
-
-def stand_in(repository: Repository, tree: Sha, parents: Sequence[Sha]) -> Sha:
-    """Store a commit that nobody will see, so that it can be merged with another."""
-    arguments = [part for parent in parents for part in ("-p", parent)]
-    return Sha(repository.run("commit-tree", *arguments, tree, environment=_NOBODY).text)
-
-
-def _independent(repository: Repository, commits: tuple[Sha, ...]) -> tuple[Sha, ...]:
-    """The commits that no other of them contains, in the order given."""
-    left = set(repository.run("merge-base", "--independent", *commits).text.split())
-    return tuple(commit for commit in commits if commit in left)
 
 
 def _merge(  # noqa: PLR0913, PLR0917 - two sides and what settles their conflicts

@@ -1,19 +1,24 @@
-"""GitHub as its own command line ``gh`` sees it: what a PR says, and the calls that change it."""
+"""GitHub as its own command line ``gh`` sees it: what a PR says, and the calls that change it.
+
+``gh pr edit`` is not among them: until 2.82 it asks for fields that github.com no longer has, and
+fails. The REST call of ``gh api`` is the same in all.
+"""
 
 import json
 import os
 import re
-import shlex
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from stack.command_line import typed
 from stack.errors import Refusal
 from stack.repository import Sha
 
-_FIELDS = "baseRefName,body,comments,headRefOid"
+_FIELDS = "baseRefName,body,comments,headRefOid,isCrossRepository,url"
+_URL = re.compile(r"\Ahttps?://([^/]+)/([^/]+/[^/]+)/pull/[0-9]+\Z")
 
 # What gh reads a token from. Nothing here needs one, but what gh says on a failure is passed on.
 _TOKENS = ("GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
@@ -39,12 +44,18 @@ class Published:
         base: The branch it is to be merged into.
         head: Its head.
         comments: The texts of its comments.
+        is_from_fork: Whether its branch is in another repository than its base.
+        host: Where it is, such as ``github.com``.
+        path: Its path in that host's REST interface.
     """
 
     body: str
     base: str
     head: Sha
     comments: tuple[str, ...]
+    is_from_fork: bool
+    host: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +69,6 @@ class Call:
 
     arguments: tuple[str, ...]
     stdin: str | None = None
-
-    @property
-    def script(self) -> str:
-        """The call as a line of a shell script."""
-        command = shlex.join(("gh", *self.arguments))
-        return command if self.stdin is None else f"printf %s {shlex.quote(self.stdin)} | {command}"
 
 
 class GitHub:
@@ -85,11 +90,15 @@ class GitHub:
         text = self.call(Call(("pr", "view", str(number), "--json", _FIELDS)))
         try:
             data: Any = json.loads(text)
+            ((host, repository),) = _URL.findall(data["url"])
             return Published(
                 body=data["body"],
                 base=data["baseRefName"],
                 head=Sha(data["headRefOid"]),
                 comments=tuple(comment["body"] for comment in data["comments"]),
+                is_from_fork=data["isCrossRepository"],
+                host=host,
+                path=f"repos/{repository}/pulls/{number}",
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Refusal(
@@ -113,10 +122,13 @@ class GitHub:
                 check=False,
             )
         except FileNotFoundError as error:
-            raise Refusal("gh: not found on the PATH; install GitHub's command line") from error
+            raise Refusal(
+                "gh: not found on the PATH; install GitHub's command line, https://cli.github.com, "
+                f"or print a script for where it is: {typed('merge_series publish --print')}"
+            ) from error
         if done.returncode:
             said = without_tokens(" ".join(done.stderr.decode("utf-8", "replace").split()))
-            name = " ".join(call.arguments[:3])
+            name = " ".join(takewhile(lambda word: not word.startswith("-"), call.arguments))
             raise Refusal(f"gh {name} failed with status {done.returncode}: {said or 'no message'}")
         return done.stdout.decode("utf-8", "replace")
 
@@ -126,9 +138,3 @@ def without_tokens(text: str) -> str:
     for value in filter(None, map(os.environ.get, _TOKENS)):
         text = text.replace(value, "***")
     return _LIKE_A_TOKEN.sub("***", text)
-
-
-def script(folder: Path, calls: Sequence[Call]) -> str:
-    """Calls as a shell script that ends at the first that fails."""
-    lines = ["#!/bin/sh", "set -eu", f"cd {shlex.quote(str(folder))}"]
-    return "\n".join([*lines, *(call.script for call in calls)]) + "\n"

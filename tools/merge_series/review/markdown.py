@@ -31,8 +31,12 @@ def markdown(description: Description) -> str:
 def sync_text(synced: SyncedWithMain) -> str:
     """When and how the branch was brought in step with main."""
     main = synced.main[:_SHORT]
+    recorded = "".join(
+        f" Recorded that {one.told(_SHORT)}, which changed no file." for one in synced.recordings
+    )
     if not synced.merges:
-        return f"Built on main {main} of {synced.main_made}; main was not merged into it since."
+        fact = f"Built on main {main} of {synced.main_made}; main was not merged into it since."
+        return fact + recorded
     count = len(synced.merges)
     by = "a merge commit" if count == 1 else f"{count} merge commits"
     clean = "" if synced.settled else " with no conflicts"
@@ -41,9 +45,9 @@ def sync_text(synced: SyncedWithMain) -> str:
         "so existing commits and review links stay valid."
     )
     if not synced.settled:
-        return fact
+        return fact + recorded
     lines = "\n".join(f"- {_code(file.path)}: {file.how}" for file in synced.settled)
-    return f"{fact} Conflicts, and how each was settled:\n\n{lines}"
+    return f"{fact}{recorded} Conflicts, and how each was settled:\n\n{lines}"
 
 
 def reads_text(change: ReadsChange) -> str:

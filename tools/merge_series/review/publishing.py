@@ -16,75 +16,127 @@ _LONGEST_BODY = 65536  # GitHub's limit, in characters
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What GitHub is to have of a PR.
+
+    Attributes:
+        number: The PR's number.
+        branch: Its branch.
+        head: Head of its branch.
+        base: The branch it is to be merged into: that of its first open dependency, or main.
+        main: Main's branch. A PR from a fork is merged into this one: the branches of what it
+            depends on are in the fork as well, and GitHub takes no base from there.
+        ours: What is ours of its body.
+    """
+
+    number: int
+    branch: str
+    head: Sha
+    base: str
+    main: str
+    ours: str
+
+    @property
+    def name(self) -> str:
+        """The PR as people name it."""
+        return f"#{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
 class Publication:
     """What is to be done for one PR.
 
     Attributes:
-        pull_request: The PR.
+        name: The PR as people name it.
         changes: What changes, in words.
         calls: The calls that do it; none if nothing is to be done.
     """
 
-    pull_request: PullRequest
+    name: str
     changes: tuple[str, ...]
     calls: tuple[Call, ...]
 
 
-def base_of(carrier: Carrier, main_name: str, pull_request: PullRequest) -> str:
-    """The branch a PR is to be merged into: its first open dependency, else main."""
+def want(
+    carrier: Carrier, main_name: str, pull_request: PullRequest, head: Sha, text: str
+) -> Wanted:
+    """What GitHub is to have of a PR.
+
+    Args:
+        carrier: The series.
+        main_name: The revision that is main.
+        pull_request: The PR.
+        head: Head of its branch.
+        text: Its description.
+
+    Raises:
+        Refusal: The description holds a marker.
+    """
+    main = main_name.rpartition("/")[2]
     dependencies = sources(carrier, pull_request)
-    return dependencies[0].branch if dependencies else main_name.rpartition("/")[2]
+    return Wanted(
+        pull_request.number,
+        pull_request.branch,
+        head,
+        dependencies[0].branch if dependencies else main,
+        main,
+        section(pull_request.name, text),
+    )
 
 
-def plan(
-    pull_request: PullRequest, published: Published, text: str, base: str, head: Sha
-) -> Publication:
+def plan(wanted: Wanted, published: Published) -> Publication:
     """Find what has to change.
 
     Args:
-        pull_request: The PR.
-        published: The PR as GitHub has it.
-        text: Its description.
-        base: The branch it is to be merged into.
-        head: Head of its branch here.
+        wanted: What GitHub is to have.
+        published: What it has.
 
     Raises:
         Refusal: GitHub has another head, the body's markers are no pair, or it would be too long.
     """
-    name = pull_request.name
-    if published.head != head:
+    name = wanted.name
+    if published.head != wanted.head:
         raise Refusal(
-            f"{name}: GitHub has its head at {published.head[:12]}, and {pull_request.branch} is "
-            f"at {head[:12]}; push the branch first"
+            f"{name}: GitHub has its head at {published.head[:12]}, and {wanted.branch} is at "
+            f"{wanted.head[:12]}; push the branch first"
         )
-    number = str(pull_request.number)
-    changes, calls, edit = [], [], []
-    body = new_body(name, published.body, text)
+    changes, calls, fields = [], [], []
+    body = new_body(name, published.body, wanted.ours)
     if body != published.body:
         changes.append("its text")
-        edit += ["--body-file", "-"]
+        fields += ["--field", "body=@-"]
+    base = wanted.main if published.is_from_fork else wanted.base
     if base != published.base:
         changes.append(f"its base, from {published.base} to {base}")
-        edit += ["--base", base]
-    if edit:
+        fields += ["--raw-field", f"base={base}"]
+    if fields:
         stdin = body if body != published.body else None
-        calls.append(Call(("pr", "edit", number, *edit), stdin))
-    request = f"/ok to test {head}"
+        patch = ("--silent", "--hostname", published.host, "--method", "PATCH")
+        calls.append(Call(("api", published.path, *patch, *fields), stdin))
+    request = f"/ok to test {wanted.head}"
     if not any(request in comment for comment in published.comments):
         changes.append(f"a comment {request}")
-        calls.append(Call(("pr", "comment", number, "--body", request)))
-    return Publication(pull_request, tuple(changes), tuple(calls))
+        calls.append(Call(("pr", "comment", str(wanted.number), "--body", request)))
+    return Publication(name, tuple(changes), tuple(calls))
 
 
-def new_body(name: str, body: str, text: str) -> str:
-    """A PR's body with ``text`` between the two markers; all else in it stays as it is.
+def section(name: str, text: str) -> str:
+    """What is ours of a PR's body: its description between the two markers.
+
+    Raises:
+        Refusal: The description holds a marker.
+    """
+    if BEGIN in text or END in text:
+        raise Refusal(f"{name}: its text in SERIES.md holds a marker of its body; take it out")
+    return f"{BEGIN}\n\n{text}\n{END}"
+
+
+def new_body(name: str, body: str, ours: str) -> str:
+    """A PR's body with what is ours in its place; all else in it stays as it is.
 
     Raises:
         Refusal: The markers are no pair, or the body would be too long.
     """
-    if BEGIN in text or END in text:
-        raise Refusal(f"{name}: its text in SERIES.md holds a marker of its body; take it out")
-    ours = f"{BEGIN}\n\n{text}\n{END}"
     begins, ends = body.count(BEGIN), body.count(END)
     if (begins, ends) == (0, 0):
         new = f"{body.rstrip()}\n\n{ours}\n" if body.strip() else f"{ours}\n"
@@ -110,4 +162,4 @@ def new_body(name: str, body: str, text: str) -> str:
 
 def in_words(publications: Sequence[Publication]) -> list[str]:
     """What changes, one line a PR."""
-    return [f"{p.pull_request.name}: {', '.join(p.changes)}" for p in publications if p.calls]
+    return [f"{p.name}: {', '.join(p.changes)}" for p in publications if p.calls]

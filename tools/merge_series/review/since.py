@@ -8,8 +8,9 @@ is to be read.
 from dataclasses import dataclass
 
 from merge_series.review.commits import Commit
-from merge_series.review.foundation import clean_merge
+from merge_series.review.merging import clean_merge
 from merge_series.review.patches import Patch, difference
+from merge_series.review.recordings import Recording
 from merge_series.review.standing import Standing, own_commits, owner_of
 from stack.errors import Refusal
 from stack.repository import Repository, Sha
@@ -25,12 +26,14 @@ class Step:
             a commit that merges nothing.
         conflicts: Files that git's own merge leaves in conflict.
         patch: What it changes; of a merge, what it did beyond git's own.
+        recording: What a merge records, where it does no more than that.
     """
 
     commit: Commit
     merged: tuple[tuple[str, Sha], ...]
     conflicts: tuple[str, ...]
     patch: Patch
+    recording: Recording | None = None
 
     @property
     def is_to_be_read(self) -> bool:
@@ -65,8 +68,9 @@ def since(
 
     The proof goes commit by commit. Each that came is shown, or is one of a dependency or of
     main; and what is shown of one, applied to its parent or to git's own merge of its parents,
-    gives its tree. So the tree of the head follows from what
-    was read, what is shown, and what the dependencies and main brought.
+    gives its tree. A merge that only records something keeps its first parent's tree. So the tree
+    of the head follows from what was read, what is shown, and what the dependencies and main
+    brought.
 
     Args:
         repository: The fork, opened with a temporary object folder.
@@ -95,11 +99,15 @@ def step(repository: Repository, standing: Standing, commit: Commit) -> Step:
     new = repository.tree_of(commit.sha)
     if not commit.parents:
         return Step(commit, (), (), difference(repository, repository.change_tree(None, {}), new))
-    merge = clean_merge(repository, commit.parents)
     merged = tuple(
         (owner_of(repository, standing.below, sha) or standing.pull_request.name, sha)
         for sha in commit.parents[1:]
     )
+    recording = standing.recordings.get(commit.sha)
+    if recording is not None:
+        patch = difference(repository, repository.tree_of(commit.parents[0]), new)
+        return Step(commit, merged, (), patch, recording)
+    merge = clean_merge(repository, commit.parents)
     return Step(commit, merged, merge.in_conflict, difference(repository, merge.tree, new))
 
 

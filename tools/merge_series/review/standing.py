@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from carry.carried import Carrier
-from merge_series.plan import branch_heads, resolve_main, sources
+from merge_series.plan import branch_heads, resolve_main, sources, synced_pull_requests
 from merge_series.review.commits import Commit, read_commits
+from merge_series.review.recordings import Recording, find_recordings
+from stack.command_line import typed
 from stack.errors import Refusal
 from stack.model import PullRequest, Series
 from stack.refs import heads
@@ -45,7 +47,9 @@ class Standing:
         main: The commit of main.
         parts: What the branch was put on: its dependencies in declared order, then main.
         below: What the PR stands on, directly or not, by name: main first, then each PR whose
-            branch exists, dependencies first. A commit is of the first that contains it.
+            branch exists, dependencies first, then what the branch absorbed. A commit is of the
+            first that contains it.
+        recordings: The merges it contains that only record something, by commit.
     """
 
     pull_request: PullRequest
@@ -53,6 +57,7 @@ class Standing:
     main: Sha
     parts: tuple[Part, ...]
     below: dict[str, Sha]
+    recordings: dict[Sha, Recording]
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -79,12 +84,15 @@ def stand(
     """Find out where a PR's branch stands.
 
     Raises:
-        Refusal: The branch or main does not exist.
+        Refusal: Main does not exist, or the branch, or that of an open PR that it stands on.
     """
     main = resolve_main(repository, carrier, main_name)
-    head = branch_heads(repository, (pull_request,))[pull_request.branch]
+    # Without a branch that it stands on, the lines there would seem to be its own.
+    is_open = synced_pull_requests(carrier)
+    needed = (pr for pr in carrier.series.closure(pull_request) if pr in is_open)
+    head = branch_heads(repository, (pull_request, *needed))[pull_request.branch]
     found = heads(repository, [pr.branch for pr in carrier.series])
-    dependencies = tuple(pr for pr in sources(carrier, pull_request) if pr.branch in found)
+    dependencies = sources(carrier, pull_request)
     parts = [
         _part(repository, pr.name, found[pr.branch], head, carrier.series.closure(pr))
         for pr in dependencies
@@ -92,7 +100,15 @@ def stand(
     parts.append(_part(repository, MAIN, main, head, ()))
     closure = carrier.series.closure(*carrier.series.dependencies(pull_request))
     below = {MAIN: main} | {pr.name: found[pr.branch] for pr in closure if pr.branch in found}
-    return Standing(pull_request, head, main, tuple(parts), below)
+    merges = read_commits(repository, "--merges", head, f"^{main}")
+    recordings = find_recordings(repository, merges, carrier.series.generated)
+    # What was absorbed is no longer open: its branch may be gone, or the PR no dependency any more.
+    for name, absorbed in (pair for one in recordings for pair in one.absorbed.items()):
+        if name not in below or not repository.is_ancestor(absorbed, below[name]):
+            below[name if name not in below else f"{name} as absorbed"] = absorbed
+    return Standing(
+        pull_request, head, main, tuple(parts), below, {one.commit.sha: one for one in recordings}
+    )
 
 
 def _part(
@@ -129,7 +145,7 @@ def find_read_commit(repository: Repository, standing: Standing, series: Series,
         Refusal: There is no one commit of that name, or it is none of this PR's.
     """
     pull_request = standing.pull_request
-    number = pull_request.number
+    show = typed(f"merge_series show {pull_request.number}")
     commit = resolve_commit(repository, text)
     if not repository.is_ancestor(commit, standing.head):
         found = heads(repository, [pr.branch for pr in series])
@@ -137,17 +153,18 @@ def find_read_commit(repository: Repository, standing: Standing, series: Series,
             if other.branch in found and repository.is_ancestor(commit, found[other.branch]):
                 raise Refusal(
                     f"{text}: is on {other.name} {other.branch}, not on {pull_request.name} "
-                    f"{pull_request.branch}; run merge_series show {other.number} --since {text}"
+                    f"{pull_request.branch}; "
+                    f"run {typed(f'merge_series show {other.number} --since {text}')}"
                 )
         raise Refusal(
             f"{text}: is not on {pull_request.branch}, which was rewritten or never had it, so "
-            f"what is new cannot be told; read the whole PR: merge_series show {number}"
+            f"what is new cannot be told; read the whole PR: {show}"
         )
     owner = owner_of(repository, standing.below, commit)
     if owner is not None:
         raise Refusal(
             f"{text}: is a commit of {owner}, on which {pull_request.name} stands, so it "
-            f"holds nothing of {pull_request.name}; read all of it: merge_series show {number}"
+            f"holds nothing of {pull_request.name}; read all of it: {show}"
         )
     return commit
 

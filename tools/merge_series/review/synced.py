@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from merge_series.records import SettledFile
 from merge_series.review.commits import Commit, read_commits
-from merge_series.review.foundation import clean_merge
+from merge_series.review.merging import clean_merge
+from merge_series.review.recordings import Recording
 from merge_series.review.standing import Standing
 from stack.repository import Repository, Sha
 
@@ -20,12 +21,14 @@ class SyncedWithMain:
         merges: The branch's own merges from the one that brought that commit, oldest first; empty
             if the branch was begun on it.
         settled: Files that git left in conflict in these merges, each with how it was settled.
+        recordings: What the branch's own merges record, oldest first.
     """
 
     main: Sha
     main_made: str
     merges: tuple[Commit, ...]
     settled: tuple[SettledFile, ...]
+    recordings: tuple[Recording, ...]
 
 
 def synced_with_main(repository: Repository, standing: Standing) -> SyncedWithMain:
@@ -52,10 +55,14 @@ def synced_with_main(repository: Repository, standing: Standing) -> SyncedWithMa
     settled = tuple(
         file
         for merge in merges
+        if merge.sha not in standing.recordings
         for file in told(merge, clean_merge(repository, merge.parents).in_conflict)
     )
     (made,) = read_commits(repository, "-1", main)
-    return SyncedWithMain(main, made.made, tuple(merges), settled)
+    recordings = tuple(
+        standing.recordings[commit.sha] for commit in own if commit.sha in standing.recordings
+    )
+    return SyncedWithMain(main, made.made, tuple(merges), settled, recordings)
 
 
 def told(merge: Commit, in_conflict: Sequence[str]) -> tuple[SettledFile, ...]:

@@ -80,7 +80,8 @@ def _span(span: Span, known: Span | None = None) -> str:
 def _since_parts(since: Since) -> Iterator[bytes]:
     standing = since.standing
     to_read = [step for step in since.steps if step.is_to_be_read]
-    rest = [step for step in since.steps if not step.is_to_be_read]
+    rest = [step for step in since.steps if not step.is_to_be_read and step.recording is None]
+    recordings = [step.recording for step in since.steps if step.recording is not None]
     span = f"{_name(standing)} from {since.read[:12]} to {standing.head[:12]}"
     if not to_read:
         yield encode(f"{span}: nothing to read.\n")
@@ -91,6 +92,9 @@ def _since_parts(since: Since) -> Iterator[bytes]:
     if rest:
         lines = [f"  {_title(step.commit)}" for step in rest]
         yield encode("\n".join(["Merges that are git's own, unchanged:", *lines]) + "\n")
+    if recordings:
+        lines = [f"  {one.commit.sha[:12]} {one.told(12)}" for one in recordings]
+        yield encode("\n".join(["Merges that only record, and change no file:", *lines]) + "\n")
     if since.steps:
         yield encode(
             f"Left out: {commits_by_owner(since.left_out)}. Checked: with what is shown above "

@@ -13,6 +13,7 @@ from merge_series.review.description import read_part_of
 from merge_series.site.folder import check_folder, write_folder
 from merge_series.site.reading import MOST_HEADS, Reader
 from stack.console import people
+from stack.words import counted
 
 
 @click.command("site", epilog=texts.SITE)
@@ -43,7 +44,9 @@ def site_command(place: Place, output: Path) -> None:
         (newest,) = read_commits(repository, "-1", main)
         renderer = Renderer(repository, carrier.series, newest)
         count = write_folder(output, renderer.site(reader, pages))
-    people.print(f"Wrote {count} pages; open {output / INDEX} in a browser.", soft_wrap=True)
+    people.print(
+        f"Wrote {counted(count, 'page')}; open {output / INDEX} in a browser.", soft_wrap=True
+    )
     for page in pages:
         if page.branch is not None and page.branch.left_out:
             people.print(

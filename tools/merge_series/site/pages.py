@@ -150,7 +150,12 @@ class Renderer:
             "old": old,
             "new": new,
             "to_read": [(step, self._files(step.patch)) for step in to_read],
-            "unchanged": [step.commit for step in between.steps if not step.is_to_be_read],
+            "unchanged": [
+                step.commit
+                for step in between.steps
+                if not step.is_to_be_read and step.recording is None
+            ],
+            "recordings": [step.recording for step in between.steps if step.recording is not None],
             "left_out": commits_by_owner(between.left_out),
         }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Stands in for GitHub's ``gh``: takes what the real one documents, and nothing else.
 
-The flags and fields are those of gh 2.46's manual pages gh-pr-view(1), gh-pr-edit(1) and
-gh-pr-comment(1). What GitHub holds is the JSON file that STAND_IN_GH names; each call is added to
-its ``calls``.
+The flags and fields are those of gh 2.23, as its ``--help`` lists them and as it answers. What
+GitHub holds is the JSON file that STAND_IN_GH names; each call that changes it is added to its
+``calls``.
 """
 
 import json
@@ -11,22 +11,24 @@ import os
 import sys
 from pathlib import Path
 
-INHERITED = {"-R": "--repo", "--repo": True, "--help": False}
+INHERITED = {"--help": False}
 FLAGS = {
     "view": {
         "-c": "--comments", "--comments": False, "-q": "--jq", "--jq": True, "--json": True,
         "-t": "--template", "--template": True, "-w": "--web", "--web": False,
-    },
-    "edit": {
-        "-b": "--body", "--body": True, "-F": "--body-file", "--body-file": True,
-        "-B": "--base", "--base": True, "-t": "--title", "--title": True,
-        "-m": "--milestone", "--milestone": True, "--remove-milestone": False,
-        **{f"--{verb}-{what}": True for verb in ("add", "remove")
-           for what in ("assignee", "label", "project", "reviewer")},
+        "-R": "--repo", "--repo": True,
     },
     "comment": {
         "-b": "--body", "--body": True, "-F": "--body-file", "--body-file": True,
         "-e": "--editor", "--editor": False, "-w": "--web", "--web": False, "--edit-last": False,
+        "-R": "--repo", "--repo": True,
+    },
+    "api": {
+        "--cache": True, "-F": "--field", "--field": True, "-H": "--header", "--header": True,
+        "--hostname": True, "-i": "--include", "--include": False, "--input": True,
+        "-q": "--jq", "--jq": True, "-X": "--method", "--method": True, "--paginate": False,
+        "-p": "--preview", "--preview": True, "-f": "--raw-field", "--raw-field": True,
+        "--silent": False, "-t": "--template", "--template": True,
     },
 }  # fmt: skip
 FIELDS = {
@@ -46,9 +48,9 @@ def fail(message: str) -> None:
     sys.exit(1)
 
 
-def parse(command: str, arguments: list[str]) -> tuple[list[str], dict[str, str]]:
+def parse(command: str, arguments: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
     flags = FLAGS[command] | INHERITED
-    places, given = [], {}
+    places, given = [], []
     rest = iter(arguments)
     for argument in rest:
         if not argument.startswith("-"):
@@ -57,20 +59,59 @@ def parse(command: str, arguments: list[str]) -> tuple[list[str], dict[str, str]
         name = flags.get(argument) if argument[1] != "-" else argument
         if name not in flags:
             fail(f"unknown flag: {argument}")
-        given[name] = next(rest) if flags[name] else ""
+        given.append((name, next(rest) if flags[name] else ""))
     if len(places) > 1:
         fail(f"accepts at most 1 arg(s), received {len(places)}")
     return places, given
 
 
-def body_of(given: dict[str, str]) -> str | None:
-    if "--body" in given and "--body-file" in given:
-        fail("specify only one of `--body` or `--body-file`")
-    if given.get("--body-file") == "-":
+def read(value: str) -> str:
+    """What a field's value that begins with @ stands for."""
+    if value == "@-":
         return sys.stdin.buffer.read().decode()
-    if "--body-file" in given:
-        return Path(given["--body-file"]).read_text()
-    return given.get("--body")
+    return Path(value[1:]).read_bytes().decode() if value.startswith("@") else value
+
+
+def asked(pr: dict[str, object], expression: str) -> list[str]:
+    """What a jq expression such as ``.url, .comments[].body`` gives."""
+    found = []
+    for path in expression.split(", "):
+        if "[]." in path:
+            name, _, inner = path.removeprefix(".").partition("[].")
+            found += [one[inner] for one in pr[name]]
+        else:
+            found.append(pr[path.removeprefix(".")])
+    return found
+
+
+def view(pr: dict[str, object], given: dict[str, str]) -> None:
+    wanted = given["--json"].split(",")
+    if not FIELDS.issuperset(wanted):
+        fail(f"Unknown JSON field: {wanted}")
+    shown = {field: pr[field] for field in wanted}
+    lines = asked(shown, given["--jq"]) if "--jq" in given else [json.dumps(shown)]
+    # jq writes a text as it is, and true as JSON does.
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    sys.stdout.buffer.write("".join(f"{text}\n" for text in texts).encode())
+
+
+def patch(state: dict[str, object], path: str, given: list[tuple[str, str]]) -> None:
+    """Change a PR by the REST interface."""
+    one = dict(given)
+    prefix = "repos/NVIDIA/Megatron-LM/pulls/"
+    if one["--hostname"] != "github.com" or not path.startswith(prefix):
+        fail("gh: Not Found (HTTP 404)")
+    if one.get("--method") != "PATCH" or path.removeprefix(prefix) not in state["prs"]:
+        fail("gh: Not Found (HTTP 404)")
+    if state["prs"][path.removeprefix(prefix)].get("refuses"):
+        fail("gh: Validation Failed (HTTP 422)")
+    names = {"body": "body", "base": "baseRefName"}
+    for flag, value in given:
+        if flag in {"--field", "--raw-field"}:
+            name, _, text = value.partition("=")
+            state["prs"][path.removeprefix(prefix)][names[name]] = (
+                read(text) if flag == "--field" else text
+            )
 
 
 def main() -> None:
@@ -79,25 +120,23 @@ def main() -> None:
     if state.get("fails"):
         fail(state["fails"])
     area, command, *arguments = sys.argv[1:]
-    if area != "pr" or command not in FLAGS:
+    if area == "api":
+        (path,), given = parse("api", [command, *arguments])
+        patch(state, path, given)
+    elif area != "pr" or command not in FLAGS:
+        # Also for gh pr edit: it asks for projectCards, and github.com answers with an error.
         fail(f'unknown command "{area} {command}" for "gh"')
-    (number,), given = parse(command, arguments)
-    if number not in state["prs"]:
-        fail(f"GraphQL: Could not resolve to a PullRequest with the number of {number}.")
-    pr = state["prs"][number]
-    if command == "view":
-        wanted = given["--json"].split(",")
-        if not FIELDS.issuperset(wanted):
-            fail(f"Unknown JSON field: {wanted}")
-        sys.stdout.write(json.dumps({field: pr[field] for field in wanted}) + "\n")
-        return
-    state["calls"].append(sys.argv[1:])
-    body = body_of(given)
-    if command == "edit":
-        pr |= {} if body is None else {"body": body}
-        pr |= {"baseRefName": given["--base"]} if "--base" in given else {}
     else:
-        pr["comments"].append({"body": body})
+        (number,), listed = parse(command, arguments)
+        given = dict(listed)
+        if number not in state["prs"]:
+            fail(f"GraphQL: Could not resolve to a PullRequest with the number of {number}.")
+        pr = state["prs"][number]
+        if command == "view":
+            view(pr, given)
+            return
+        pr["comments"].append({"body": given["--body"]})
+    state["calls"].append(sys.argv[1:])
     state_file.write_text(json.dumps(state))
 
 

@@ -164,6 +164,11 @@ def test_links_that_broke_and_forms_that_are_unknown_end_with_status_4(world, lo
     ]
 
 
+def test_one_link_is_counted_as_one(world, long):
+    done = run_links(world, f"{HUB}/commit/{long}")
+    assert table(done)[-1] == "1 link: 1 stand, 0 broken, 0 not understood."
+
+
 def test_an_export_of_review_comments_is_read(world, long):
     later = world.commit("by-hand", {"long.txt": f"first\n{LONG}"}, "Put one above")
     url = f"{HUB}/pull/3#discussion_r"

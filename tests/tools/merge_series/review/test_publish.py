@@ -11,6 +11,8 @@ import pytest
 
 from merge_series.review.publishing import BEGIN, END
 
+PATCH = ["--silent", "--hostname", "github.com", "--method", "PATCH"]
+BODY = ["--field", "body=@-"]
 PEOPLES = "Read me first.\r\n\r\n- [x] mine\r\n"
 
 
@@ -31,6 +33,13 @@ class Hub:
 
     def fail(self, message):
         self.file.write_text(json.dumps(self.state | {"fails": message}))
+
+    def without_gh(self):
+        """A folder with the programs that the tools need, and no gh."""
+        folder = self.folder / "without"
+        folder.mkdir()
+        (folder / "git").symlink_to(shutil.which("git"))
+        return folder
 
     def publish(self, *arguments, answer="", text=True):
         place = ("--series", str(self.world.root / "SERIES.md"), "--repo", str(self.world.fork))
@@ -56,6 +65,8 @@ def hub(world, tmp_path_factory, monkeypatch):
             "baseRefName": "main",
             "headRefOid": heads[branch],
             "comments": [],
+            "isCrossRepository": False,
+            "url": f"https://github.com/NVIDIA/Megatron-LM/pull/{number}",
         }
         for number, branch in ((1, "ratchet"), (2, "offsets"), (3, "by-hand"))
     }
@@ -88,11 +99,11 @@ def test_it_asks_and_then_changes_text_base_and_comments(hub):
     assert done.stderr == f"{plan}#1: done.\n#2: done.\n#3: done.\n"
     state = hub.state
     assert state["calls"] == [
-        ["pr", "edit", "1", "--body-file", "-"],
+        ["api", "repos/NVIDIA/Megatron-LM/pulls/1", *PATCH, *BODY],
         ["pr", "comment", "1", "--body", f"/ok to test {heads['ratchet']}"],
-        ["pr", "edit", "2", "--body-file", "-", "--base", "ratchet"],
+        ["api", "repos/NVIDIA/Megatron-LM/pulls/2", *PATCH, *BODY, "--raw-field", "base=ratchet"],
         ["pr", "comment", "2", "--body", f"/ok to test {heads['offsets']}"],
-        ["pr", "edit", "3", "--body-file", "-", "--base", "ratchet"],
+        ["api", "repos/NVIDIA/Megatron-LM/pulls/3", *PATCH, *BODY, "--raw-field", "base=ratchet"],
     ]
     text = hub.world.run("describe", "2").out
     assert state["prs"]["2"] == {
@@ -100,6 +111,8 @@ def test_it_asks_and_then_changes_text_base_and_comments(hub):
         "baseRefName": "ratchet",
         "headRefOid": heads["offsets"],
         "comments": [{"body": f"/ok to test {heads['offsets']}"}],
+        "isCrossRepository": False,
+        "url": "https://github.com/NVIDIA/Megatron-LM/pull/2",
     }
     assert state["prs"]["1"]["body"].startswith(BEGIN)
 
@@ -124,17 +137,87 @@ def test_only_what_stands_between_the_markers_is_written_again(hub):
     )
 
 
-def test_the_printed_script_does_the_same(hub):
+BODIES = {
+    "none": "",
+    "blank": " \r\n\n",
+    "people's": PEOPLES,
+    "no line end": "it's `$(mine)` \\n & \u00e4",
+    "an older text": f"Above.\n{BEGIN}\nold & \\1\n{END}\nBelow.\n\n\n",
+    "edited on GitHub": None,
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_the_printed_script_does_the_same(hub, monkeypatch, body):
+    if body is None:
+        hub.publish("2", answer="y\n")
+        body = "Above.\r\n" + hub.state["prs"]["2"]["body"].replace("\n", "\r\n")
+    hub.change("2", body=body)
     before = hub.state
-    printed = hub.publish("--print", text=False)
+    with monkeypatch.context() as without:
+        without.setenv("PATH", str(hub.without_gh()))
+        printed = hub.publish("--print", text=False)
     assert (printed.returncode, printed.stderr) == (0, b"")
-    assert hub.state == before
     assert hub.publish(answer="y\n").returncode == 0
     asked = hub.state
     hub.file.write_text(json.dumps(before))
-    ran = subprocess.run(["sh"], input=printed.stdout, check=False, capture_output=True)
-    assert (ran.returncode, ran.stderr) == (0, b"")
-    assert hub.state == asked
+    for _ in range(2):
+        ran = subprocess.run(["sh"], input=printed.stdout, check=False, capture_output=True)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+        assert hub.state["prs"] == asked["prs"]
+        assert len(hub.state["calls"]) == len(asked["calls"])
+
+
+def test_a_change_that_github_refuses_is_named(hub):
+    hub.change("1", refuses=True)
+    done = hub.publish("1", answer="y\n")
+    assert (done.returncode, done.stderr.partition("[y/N]: ")[2]) == (
+        1,
+        (
+            "error: gh api repos/NVIDIA/Megatron-LM/pulls/1 failed with status 1: "
+            "gh: Validation Failed (HTTP 422)\n"
+        ),
+    )
+
+
+def test_a_pr_from_a_fork_stays_on_main(hub):
+    hub.change("2", isCrossRepository=True, baseRefName="old")
+    before = hub.state
+    script = hub.publish("--print", "2").stdout
+    done = hub.publish("2", answer="y\n")
+    assert "its base, from old to main," in done.stderr
+    assert hub.state["prs"]["2"]["baseRefName"] == "main"
+    asked = hub.state
+    hub.file.write_text(json.dumps(before))
+    assert subprocess.run(["sh"], input=script, check=False, text=True).returncode == 0
+    assert hub.state["prs"] == asked["prs"]
+
+
+def test_the_printed_script_stops_where_publish_does(hub):
+    script = hub.publish("--print").stdout
+    assert hub.publish("--print", "3").stdout.startswith("#!/bin/sh\n")
+    found = hub.state
+    hub.change("1", body=f"{BEGIN}\n{BEGIN}\n{END}")
+    ran = subprocess.run(["sh"], input=script, check=False, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (
+        1,
+        "",
+        (
+            "#1: its body has 2 opening and 1 closing markers of merge_series, or in the wrong "
+            "order; leave one pair, or none\n"
+        ),
+    )
+    hub.change("1", body="", headRefOid="0" * 40)
+    ran = subprocess.run(["sh"], input=script, check=False, capture_output=True, text=True)
+    head = hub.world.heads()["ratchet"]
+    assert (ran.returncode, ran.stderr) == (
+        1,
+        f"#1: GitHub has its head at {'0' * 40}, and ratchet is at {head}; push the branch first\n",
+    )
+    assert hub.state["calls"] == found["calls"] == []
+    hub.fail("HTTP 502")
+    ran = subprocess.run(["sh"], input=script, check=False, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (1, "HTTP 502\n")
 
 
 def test_no_token_is_printed(hub, monkeypatch):
@@ -142,7 +225,7 @@ def test_no_token_is_printed(hub, monkeypatch):
     monkeypatch.setenv("GH_TOKEN", "plain-secret")
     monkeypatch.setenv("GH_DEBUG", "api")
     hub.fail(f"HTTP 401: bad credentials plain-secret {secret} github_pat_{'x_' * 20}")
-    done = hub.publish("--print")
+    done = hub.publish()
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
@@ -189,10 +272,14 @@ def test_a_branch_that_is_not_pushed_and_a_body_that_is_too_long_are_refused(hub
     assert hub.state["calls"] == []
 
 
-def test_without_gh_it_says_what_to_install(hub):
-    (hub.folder / "gh").unlink()
+def test_without_gh_it_says_what_to_install(hub, monkeypatch):
+    monkeypatch.setenv("PATH", str(hub.without_gh()))
     done = hub.publish()
     assert (done.returncode, done.stderr) == (
         1,
-        "error: gh: not found on the PATH; install GitHub's command line\n",
+        (
+            "error: gh: not found on the PATH; install GitHub's command line, "
+            "https://cli.github.com, or print a script for where it is: "
+            f"{hub.world.typed('publish --print')}\n"
+        ),
     )

@@ -336,29 +336,29 @@ def test_a_commit_that_was_not_read_on_this_pr_is_refused(stack):
         old["offsets"]: (
             "3",
             (
-                "is on #2 offsets, not on #3 by-hand; run merge_series show 2 --since "
-                f"{old['offsets']}"
+                "is on #2 offsets, not on #3 by-hand; run "
+                f"{stack.typed('show 2 --since')} {old['offsets']}"
             ),
         ),
         old["ratchet"]: (
             "3",
             (
                 "is a commit of #1, on which #3 stands, so it holds nothing of #3; "
-                "read all of it: merge_series show 3"
+                f"read all of it: {stack.typed('show 3')}"
             ),
         ),
         old["main"]: (
             "4",
             (
                 "is a commit of main, on which #4 stands, so it holds nothing of #4; "
-                "read all of it: merge_series show 4"
+                f"read all of it: {stack.typed('show 4')}"
             ),
         ),
         rewritten: (
             "3",
             (
                 "is not on by-hand, which was rewritten or never had it, so what is new cannot be "
-                "told; read the whole PR: merge_series show 3"
+                f"told; read the whole PR: {stack.typed('show 3')}"
             ),
         ),
         "0123456": (
@@ -421,3 +421,28 @@ def test_allowlists_merge_as_texts_do(base, ours, theirs):
             assert merged[read] == theirs[read]
         if ours[read] == theirs[read]:
             assert merged[read] == ours[read]
+
+
+def test_a_clone_in_which_branches_are_only_fetched(stack):
+    clone = stack.root / "clone"
+    stack.git("clone", "--quiet", "--no-local", str(stack.fork), str(clone))
+    stack.git("branch", "both", "origin/both", where=clone)
+    place = ("--repo", str(clone))
+    said = (
+        f"error: {clone}: #1 has no branch ratchet and #2 has no branch offsets and #3 has no "
+        "branch by-hand here; make what was fetched a branch: "
+    )
+    commands = " && ".join(f"git branch {b} origin/{b}" for b in ("ratchet", "offsets", "by-hand"))
+    for command in (("show", "4"), ("show", "both", "--since", "both~1"), ("describe", "4")):
+        done = stack.run(*place, *command)
+        assert (done.code, done.out, done.err) == (1, "", f"{said}{commands}\n")
+    for command in commands.split(" && "):
+        stack.git(*command.split(" ")[1:], where=clone)
+    assert stack.run(*place, "show", "4").out == stack.run("show", "4").out
+    stack.git("branch", "-D", "ratchet", where=clone)
+    stack.git("remote", "remove", "origin", where=clone)
+    done = stack.run(*place, "show", "4")
+    assert (done.code, done.err) == (
+        1,
+        f"error: {clone}: #1 has no branch ratchet here; build it (carry build) or fetch it\n",
+    )

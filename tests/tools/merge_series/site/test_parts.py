@@ -202,6 +202,7 @@ def commits(merges):
             "2026-01-02",
             "2026-01-02",
             f"{kind}{number}",
+            (),
             "",
         )
         for number, kind in enumerate(merges)

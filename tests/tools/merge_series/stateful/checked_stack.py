@@ -187,7 +187,7 @@ class CheckedStack:
         """``verify`` finds what is known to be missing, and nothing else."""
         carrier = Carrier.open(self.fork.series)
         with Repository.open(self.fork.path) as repository:
-            checks = verify(repository, carrier, Operations(repository), Sha(heads["main"]))
+            checks = verify(repository, carrier, Operations(repository), "main", Sha(heads["main"]))
         found = {(check.branch, check.name) for check in checks if check.found}
         known = {(branch, "allowlist true") for branch in self.unlisted}
         live = {pr.number: pr for pr in carrier.series if pr.state == "open"}
