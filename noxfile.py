@@ -29,10 +29,10 @@ def sync(session: nox.Session) -> None:
     """Build the fork from releases, carry the series, and sync it with every newer release."""
     session.install("--quiet", "--editable", ".")
     first, *later = RELEASES
-    session.run("carry", "import", first)
+    session.run("carry", "import", "--release", first)
     session.run("carry", "build")
     for release in later:
-        session.run("carry", "import", release)
+        session.run("carry", "import", "--release", release)
         session.run("merge_series", "sync")
     session.run("merge_series", "log")
 

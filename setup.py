@@ -19,7 +19,6 @@ setup(
     python_requires=">=3.12",
     install_requires=[
         "click",
-        "filelock",
         "gitpython",
         "grandalf",
         "jinja2",
@@ -34,7 +33,15 @@ setup(
     ],
     extras_require={
         # What the tests of the tools need.
-        "test": ["hypothesis", "html5lib", "pytest", "pytest-timeout", "pytest-xdist", "uv"],
+        "test": [
+            "filelock",
+            "hypothesis",
+            "html5lib",
+            "pytest",
+            "pytest-timeout",
+            "pytest-xdist",
+            "uv",
+        ],
         # What the tests of the site need besides: they drive a Chromium that is installed.
         "browser": ["axe-selenium-python", "selenium"],
         # What the tests of the change need besides: megatron-core's own imports on a CPU.

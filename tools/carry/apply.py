@@ -3,12 +3,14 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from carry.bases import Base
+from carry.bases import Base, Directory
 from carry.carried import Carrier, Overlay
 from carry.generated import render, scan_base
-from carry.replacing import replace_files
+from carry.replacing import lock_tree, replace_files, scratch_folder
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.errors import Refusal
+
+_SCRATCH = ".carry-new"
 
 
 def series_files(carrier: Carrier, base: Base) -> dict[str, bytes]:
@@ -25,37 +27,42 @@ def series_files(carrier: Carrier, base: Base) -> dict[str, bytes]:
     return files
 
 
-def apply_in_place(carrier: Carrier, base: Base, root: Path) -> tuple[str, ...]:
-    """Apply the series to a folder.
-
-    Args:
-        carrier: The series.
-        base: The folder as a base.
-        root: The folder.
+def apply_in_place(carrier: Carrier, root: Path) -> tuple[str, ...]:
+    """Apply the series to a folder that no package manager wrote.
 
     Returns:
         The paths that changed.
 
     Raises:
-        Refusal: An edit does not match, or a new file's place is taken; nothing is changed then.
+        Refusal: An edit does not match, or a new file's place is taken; nothing is changed then. Or
+            another run is at work there.
     """
-    files = series_files(carrier, base)
-    with TemporaryDirectory(prefix=".carry-", dir=root) as folder:
-        replace_files(root, files, Path(folder))
+    base = Directory(root)
+    with lock_tree(root), scratch_folder(root / _SCRATCH) as scratch:
+        files = series_files(carrier, base)
+        replace_files(root, files, scratch)
     return tuple(files)
 
 
+def check_new(output: Path) -> None:
+    """Refuse a folder that is there, before anything is fetched to be written to it.
+
+    Raises:
+        Refusal: It exists.
+    """
+    if output.exists():
+        raise Refusal(f"{output}: exists already; name a folder that does not")
+
+
 def write_tree(carrier: Carrier | None, base: Base, output: Path) -> tuple[str, ...]:
-    """Write a base to a new folder, with the series if there is a carrier.
+    """Write a base to a new folder, with the series if there is a carrier; see ``check_new``.
 
     Returns:
         The paths that the series changed.
 
     Raises:
-        Refusal: The folder exists, or an edit does not match; nothing is written then.
+        Refusal: An edit does not match; nothing is written then.
     """
-    if output.exists():
-        raise Refusal(f"{output}: exists already; name a folder that does not")
     files = {} if carrier is None else series_files(carrier, base)
     output.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".carry-", dir=output.parent) as folder:

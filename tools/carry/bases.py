@@ -148,8 +148,8 @@ def open_base(text: str, cache: Path) -> Base:
 
     Args:
         text: A release's version (``0.19.0``), a folder that holds ``megatron/``, or
-            ``REPO:REV`` (``build/fork:main``) for a revision in a git repository. A folder whose
-            name is a version number is written ``./0.19.0``.
+            ``REPO:REVISION`` (``build/fork:main``) for a revision in a git repository. A folder
+            whose name is a version number is written ``./0.19.0``.
         cache: Folder that downloads are kept in.
 
     Raises:
@@ -161,9 +161,20 @@ def open_base(text: str, cache: Path) -> Base:
     if text and folder.is_dir():
         return Directory(folder)
     repository, _, revision = text.partition(":")
-    if revision and Path(repository).is_dir():
+    if repository and revision and Path(repository).is_dir():
         return GitTree(Repository.open(Path(repository)), revision)
     raise Refusal(
-        f"'{text}': no base; name a release ({', '.join(RELEASES)}), a folder that holds "
-        "megatron/, or REPO:REV for a revision in a git repository"
+        f"'{text}': {_why_none(text, repository, revision)}; name a release "
+        f"({', '.join(RELEASES)}), a folder that holds megatron/, or REPO:REVISION in a git "
+        "repository, such as build/fork:main"
     )
+
+
+def _why_none(text: str, repository: str, revision: str) -> str:
+    if text and Path(text).exists():
+        return "a file, and no tree"
+    if revision and repository:
+        return f"no folder {repository} here"
+    if repository and Path(repository).is_dir():
+        return "no revision after the colon"
+    return "neither a release's version nor a folder here"

@@ -46,12 +46,16 @@ class Builder:
         self._carrier = carrier
         self._scanner = scanner
 
-    def build(self, main: Sha, told: Callable[[str], None]) -> tuple[Built, ...]:
+    def build(
+        self, main: Sha, told: Callable[[str], None], inherited: Sequence[int] = ()
+    ) -> tuple[Built, ...]:
         """Build every branch of the series that does not exist yet, all on ``main``, or none.
 
         Args:
             main: Commit of main to build on.
             told: Called with a sentence when a branch is begun.
+            inherited: Open files that git holds open while it makes the branches; the caller holds
+                the repository's lock.
 
         Returns:
             The branches built, dependencies first; those that existed are left as they were.
@@ -74,7 +78,7 @@ class Builder:
             tips[pull_request.branch] = head
             built.append(Built(pull_request, head))
         updates = [Update(branch_ref(b.pull_request.branch), None, b.head) for b in built]
-        move(self._repository, updates, "carry: build the series")
+        move(self._repository, updates, "carry: build the series", inherited)
         return tuple(built)
 
     def carried_tree(self, main: Sha, pull_requests: Sequence[PullRequest]) -> Sha:

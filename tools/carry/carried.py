@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from carry.bases import Base
-from carry.edits import EditFile, EditMismatch, apply_layers, load_edit_files
+from carry.edits import EditFile, EditMismatch, apply_layers, load_edit_files, not_landing
 from carry.generated import check_regenerable
 from stack.errors import Refusal
 from stack.model import PullRequest, Series, SeriesCommit
@@ -123,9 +123,9 @@ class Carrier:
                 # All layers at once: what a later one inserts is no candidate for an earlier one.
                 files[path] = apply_layers(edit_file, source, layers).text
             except EditMismatch as mismatch:
-                failures.append(str(mismatch))
+                failures += mismatch.lines
         if failures:
-            raise Refusal(f"{base.name}: nothing was applied; " + "; ".join(failures))
+            raise Refusal(not_landing(f"{base.name}: nothing was applied", failures))
         return {path: text for path, text in files.items() if text != base.read(path)}
 
     def _new_file(self, path: str, commit: SeriesCommit) -> bytes:
@@ -173,7 +173,7 @@ class Carrier:
         absent_with = edit_file.absent_with
         if absent_with is not None and not base.has_directory(str(absent_with)):
             return []
-        return [f"{edit_file.path}: no such file, and {edit_file.source} has edits for it"]
+        return [f"{edit_file.source}: {base.name} has no {edit_file.path}"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from carry.carried import Carrier, layers_of
 from carry.edits import Edit, EditFile, EditResult, probe_layers
 from carry.edits.model import describe
 
+NO_FILE = "no file"
+
 
 @dataclass(frozen=True, slots=True)
 class EditReport:
@@ -37,10 +39,10 @@ class EditReport:
 
     @property
     def summary(self) -> str:
-        """``found/wanted`` for an edit that applies, else its state."""
+        """``found/wanted`` for an edit that applies, else its state in a word."""
         if self.state in {"applies", "mismatch"}:
             return f"{self.found}/{self.wanted}"
-        return self.state
+        return "applied" if self.state == "already applied" else self.state
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON holds it."""
@@ -64,7 +66,7 @@ def _check_file(carrier: Carrier, base: Base, edit_file: EditFile) -> list[EditR
         return [_report(path, result) for result in probe_layers(edit_file, source, layers)]
     allowed = edit_file.absent_with
     absent = allowed is not None and not base.has_directory(str(allowed))
-    state = "absent" if absent else "no file"
+    state = "absent" if absent else NO_FILE
     detail = "" if absent else f"{base.name} has no {path}"
     return [EditReport(path, _name(edit), state, 0, edit.count, detail) for edit in edit_file.edits]
 

@@ -1,43 +1,43 @@
 """The command line of ``carry``; ``help_texts`` has its examples and exit codes."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import click
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from carry import help_texts as texts
-from carry.apply import apply_in_place, write_tree
-from carry.bases import Base, Directory, ReleaseTree, default_cache, fetch_release, open_base
+from carry.apply import apply_in_place, check_new, write_tree
+from carry.bases import Base, ReleaseTree, default_cache, fetch_release, open_base
 from carry.build import Builder
 from carry.carried import Carrier
-from carry.checking import EditReport, check
+from carry.check_view import check_table, faults
+from carry.checking import check
 from carry.completion import ReleaseOrTree, ReleaseVersion
 from carry.fork import MAIN, import_release, open_fork
 from carry.generated import ReadScanner
-from carry.index import fetch_own_wheel, list_offers
-from carry.installed import Installation, undo_in_place
+from carry.index import fetch_own_wheel, list_offers, list_yanked
+from carry.installed import apply_to_installed, undo_in_place
 from carry.releases import RELEASES
 from carry.replacing import write_once
-from carry.report import OLDEST, TreeReport, exit_code, report_releases, report_tree
+from carry.report import OLDEST, TreeReport, choose, exit_code, report_releases, report_tree
 from carry.report_view import edit_tables, nearest_candidates, summary, tree_table
 from carry.wheel import build_wheel
 from stack.command_line import Tool
 from stack.console import people, print_json, run
 from stack.errors import ExitCode, Refusal
+from stack.lock import lock_repository
 from stack.repository import Repository
 from stack.words import counted
 
 _path = click.Path(path_type=Path)
+_repo = click.option(
+    "--repo", type=_path, default=Path("build/fork"), show_default=True, help="The fork."
+)
+_RECORDED = f"A recorded megatron-core release: {', '.join(RELEASES)}."
 _release = click.option(
-    "--release",
-    metavar="VERSION",
-    type=ReleaseVersion(),
-    help=f"A megatron-core release: {', '.join(RELEASES)}.",
+    "--release", metavar="VERSION", type=ReleaseVersion(), required=True, help=_RECORDED
 )
 
 
@@ -72,47 +72,50 @@ def check_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> Exi
     carrier = Carrier.open(series)
     opened = [open_base(text, default_cache()) for text in bases]
     reports = {base.name: check(carrier, base) for base in opened}
-    faults = _faults(reports)
+    failing = sum(not report.holds for found in reports.values() for report in found)
     if as_json:
-        print_json({name: [r.to_json() for r in found] for name, found in reports.items()})
+        print_json({name: [r.to_json() for r in edits] for name, edits in reports.items()})
     else:
-        people.print(_check_table(reports))
+        people.print(check_table(reports))
         edits = len(next(iter(reports.values())))
-        for fault in faults:
+        for fault in faults(reports):
             people.print(fault, soft_wrap=True)
         what = f"{counted(edits, 'edit')} on {counted(len(reports), 'tree')}"
-        people.print(f"{what}; {len(faults)} do not match.")
-    return ExitCode.FOUND if faults else ExitCode.DONE
+        people.print(f"{what}; {failing} do not match.")
+    return ExitCode.FOUND if failing else ExitCode.DONE
 
 
 @carry.command("report", epilog=texts.REPORT)
-@click.argument("trees", nargs=-1, metavar="[TREE...]")
+@click.argument("bases", nargs=-1, metavar="[TREE_OR_RELEASE...]", type=ReleaseOrTree())
 @click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
 @click.pass_obj
-def report_command(series: Path, trees: tuple[str, ...], *, as_json: bool) -> ExitCode:
+def report_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> ExitCode:
     """Say on which of the releases that the package index offers the series lands.
 
-    TREE is besides: a folder that holds megatron/, or REPO:REVISION. Exit code 4 says that the
-    series does not land on a release that it should land on, or on a TREE; 1 that one could not be
-    looked at. Releases older than the oldest recorded one are shown and do not count.
+    TREE_OR_RELEASE is besides: a release's version, a folder that holds megatron/, or
+    REPO:REVISION. Exit code 4 says that the series does not land where it should: on a release from
+    the oldest recorded one on, or on what was named; 1 that one of these could not be looked at.
+    Older releases are shown and never count. Of the pre-releases the newest counts, unless a
+    release is newer. Yanked releases are left out.
     """
     carrier = Carrier.open(series)
-    opened = [open_base(text, default_cache()) for text in trees]
+    opened = [open_base(text, default_cache()) for text in bases]
     people.print("Asking the package index which releases of megatron-core it offers")
-    offers = list_offers()
-    people.print(f"Looking at {len(offers)} releases and {len(opened)} other trees")
+    offers, left_out = choose(list_offers(), list_yanked())
+    others = f" and {counted(len(opened), 'other tree')}" if opened else ""
+    people.print(f"Looking at {counted(len(offers), 'release')}{others}")
     found = [*report_releases(carrier, offers, default_cache())]
     found += [report_tree(carrier, base) for base in opened]
     if as_json:
-        print_json({"trees": [tree.to_json() for tree in found]})
+        print_json({"trees": [tree.to_json() for tree in found], "left_out": left_out})
     else:
-        _print_report(found)
+        _print_report(found, left_out)
     return exit_code(found)
 
 
 @carry.command("apply", epilog=texts.APPLY)
 @click.argument("tree", required=False, type=_path)
-@_release
+@click.option("--release", metavar="VERSION", type=ReleaseVersion(), help=_RECORDED)
 @click.option("--output", type=_path, help="A new folder for the complete tree.")
 @click.option("--undo", is_flag=True, help="Bring back what stood in a site-packages TREE before.")
 @click.pass_obj
@@ -127,12 +130,14 @@ def apply_command(
         if tree is None or release is not None or output is not None:
             raise click.UsageError("say --undo TREE")
         number = len(undo_in_place(tree))
-        people.print(f"{tree}: {number} files are as they were", soft_wrap=True)
+        which = f"{number} files are as they were" if number else "every file is as it was"
+        people.print(f"{tree}: {which}", soft_wrap=True)
         return
     carrier = Carrier.open(series)
     if tree is not None and release is None and output is None:
         people.print(_apply_to(carrier, tree), soft_wrap=True)
     elif tree is None and release is not None and output is not None:
+        check_new(output)
         base = _open_release(release)
         changed = write_tree(carrier, base, output)
         people.print(f"{output}: {base.name} with the series, {len(changed)} files changed or new")
@@ -146,7 +151,7 @@ def apply_command(
     metavar="VERSION",
     type=ReleaseVersion(),
     required=True,
-    help="A megatron-core release.",
+    help="A megatron-core release that the package index offers.",
 )
 @click.option(
     "--output", type=_path, default=Path("dist"), show_default=True, help="Folder for the wheel."
@@ -161,7 +166,6 @@ def apply_command(
 def wheel_command(series: Path, release: str, output: Path, python: Path) -> None:
     """Make a wheel of a release with the series, for pip to install."""
     carrier = Carrier.open(series)
-    people.print(f"Fetching the wheel of megatron-core {release} for {python}", soft_wrap=True)
     wheel = build_wheel(carrier, release, fetch_own_wheel(release, default_cache(), python))
     target = output / wheel.name
     is_new = write_once(target, wheel.content)
@@ -174,23 +178,24 @@ def wheel_command(series: Path, release: str, output: Path, python: Path) -> Non
 
 
 @carry.command("export", epilog=texts.EXPORT)
-@click.argument("release", metavar="VERSION", type=ReleaseVersion())
-@click.option("--output", type=_path, required=True, help="Folder to write to; it must not exist.")
+@_release
+@click.option("--output", type=_path, required=True, help="A new folder for the tree.")
 def export_command(release: str, output: Path) -> None:
     """Write a release's own files to a new folder, with nothing applied."""
+    check_new(output)
     base = _open_release(release)
     write_tree(None, base, output)
     people.print(f"{output}: {base.name}, unmodified")
 
 
 @carry.command("import", epilog=texts.IMPORT)
-@click.argument("release", metavar="VERSION", type=ReleaseVersion())
-@click.option("--repo", type=_path, default=Path("build/fork"), show_default=True, help="The fork.")
+@_release
+@_repo
 def import_command(release: str, repo: Path) -> None:
     """Move the fork's main to a release: one commit, Import megatron-core VERSION."""
     base = _open_release(release)
-    with open_fork(repo) as repository:
-        commit = import_release(repository, base, release)
+    with open_fork(repo) as repository, lock_repository(repository) as held:
+        commit = import_release(repository, base, release, (held,))
     people.print(
         f"{repo}: main holds {base.name} already"
         if commit is None
@@ -199,20 +204,21 @@ def import_command(release: str, repo: Path) -> None:
 
 
 @carry.command("build", epilog=texts.BUILD)
-@click.option("--repo", type=_path, default=Path("build/fork"), show_default=True, help="The fork.")
+@_repo
 @click.option("--main", default=MAIN, show_default=True, help="The commit of main to build on.")
 @click.pass_obj
 def build_command(series: Path, repo: Path, main: str) -> None:
     """Build the branches of the series that the fork lacks, one commit per series commit."""
     carrier = Carrier.open(series)
-    with Repository.open(repo) as repository:
+    with Repository.open(repo) as repository, lock_repository(repository) as held:
         commit = repository.resolve(main)
         if commit is None:
             raise Refusal(
                 f"{repo}: no commit is named {main!r}; import a release first (carry import) "
                 "or name main with --main"
             )
-        built = Builder(repository, carrier, ReadScanner(repository)).build(commit, people.print)
+        builder = Builder(repository, carrier, ReadScanner(repository))
+        built = builder.build(commit, people.print, (held,))
     for branch in built:
         pull_request = branch.pull_request
         number = len(pull_request.commits)
@@ -223,7 +229,7 @@ def build_command(series: Path, repo: Path, main: str) -> None:
         people.print(f"{repo}: every branch exists; nothing was changed")
 
 
-def _print_report(trees: Sequence[TreeReport]) -> None:
+def _print_report(trees: Sequence[TreeReport], left_out: Mapping[str, str]) -> None:
     """What matters most comes last, where a terminal stands when all is written."""
     for part in edit_tables(trees):
         people.print(part)
@@ -234,52 +240,22 @@ def _print_report(trees: Sequence[TreeReport]) -> None:
         if paragraphs := [*nearest_candidates(trees, counts=counts)]:
             people.print("", heading, *paragraphs, sep="\n", soft_wrap=True)
     people.print("", tree_table(trees), "", sep="\n")
-    people.print(summary(trees))
+    people.print(summary(trees, left_out))
 
 
 def _apply_to(carrier: Carrier, tree: Path) -> str:
-    installation = Installation.at(tree)
-    if installation is None:
-        changed = apply_in_place(carrier, Directory(tree), tree)
+    way_back = f"; carry apply --undo {tree} takes it back"
+    changed = apply_to_installed(carrier, tree)
+    if changed is None:
+        changed = apply_in_place(carrier, tree)
         way_back = ""
-    else:
-        changed = installation.apply(carrier)
-        way_back = f"; carry apply --undo {tree} takes it back"
     if not changed:
         return f"{tree}: the series is applied already; nothing was changed"
     return f"{tree}: {counted(len(changed), 'file')} written{way_back}"
 
 
 def _open_release(version: str) -> Base:
-    people.print(f"Fetching megatron-core {version}")
     return ReleaseTree(version, fetch_release(version, default_cache()))
-
-
-def _check_table(reports: dict[str, tuple[EditReport, ...]]) -> Table:
-    table = Table(box=None)
-    table.add_column("Edit", overflow="fold")
-    for name in reports:
-        table.add_column(
-            name.removeprefix("megatron-core "), justify="right", overflow="fold", min_width=6
-        )
-    last = ""
-    for rows in zip(*reports.values(), strict=True):
-        if rows[0].path != last:
-            last = rows[0].path
-            table.add_row(Text(last, style="bold"))
-        cells = [Text(row.summary, style="green" if row.holds else "bold red") for row in rows]
-        edit = Padding(Text(rows[0].edit, overflow="fold"), (0, 0, 0, 2))
-        table.add_row(edit, *cells)
-    return table
-
-
-def _faults(reports: dict[str, tuple[EditReport, ...]]) -> list[str]:
-    return [
-        f"{name}: {report.path}: {report.edit}: {report.detail}"
-        for name, found in reports.items()
-        for report in found
-        if not report.holds
-    ]
 
 
 def main() -> NoReturn:

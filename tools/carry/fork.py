@@ -1,5 +1,6 @@
 """The fork built from releases: each release is one commit on its main."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from carry.bases import Base
@@ -32,13 +33,16 @@ def open_fork(path: Path) -> Repository:
     return repository
 
 
-def import_release(repository: Repository, base: Base, version: str) -> Sha | None:
+def import_release(
+    repository: Repository, base: Base, version: str, inherited: Sequence[int] = ()
+) -> Sha | None:
     """Put a release on main as one commit.
 
     Args:
-        repository: The fork.
+        repository: The fork; the caller holds its lock.
         base: The release's files.
         version: Its version.
+        inherited: Open files that git holds open while it moves main.
 
     Returns:
         The new commit, or None if main has that release already.
@@ -54,7 +58,7 @@ def import_release(repository: Repository, base: Base, version: str) -> Sha | No
     message = f"Import {base.name}\n\n{_TRAILER}: {version}"
     parents = [] if main is None else [main]
     commit = repository.commit_tree(tree, parents, message)
-    _advance(repository, main, commit, base.name)
+    _advance(repository, Update(branch_ref(MAIN), main, commit), base.name, inherited)
     return commit
 
 
@@ -65,16 +69,18 @@ def imported_releases(repository: Repository, main: Sha) -> tuple[str, ...]:
     return tuple(line for line in answer.text.split("\n") if line)
 
 
-def _advance(repository: Repository, main: Sha | None, commit: Sha, name: str) -> None:
+def _advance(repository: Repository, update: Update, name: str, inherited: Sequence[int]) -> None:
     held = busy_branches(repository).get(branch_ref(MAIN))
     if held is None:
-        move(repository, [Update(branch_ref(MAIN), main, commit)], f"carry: import {name}")
+        move(repository, [update], f"carry: import {name}", inherited)
         return
     if held != f"is checked out in {repository.directory.resolve()}":
         raise Refusal(f"main {held}; switch it to another branch there (git switch --detach)")
     # Settings may ask for signed commits, or put local changes away first.
-    command = ("merge", "--ff-only", "--quiet", "--no-verify-signatures", "--no-autostash", commit)
-    answer = repository.run(*command, accept=(0, 1, 128))
+    answer = repository.run(
+        "merge", "--ff-only", "--quiet", "--no-verify-signatures", "--no-autostash",
+        update.new or "", accept=(0, 1, 128), inherited=inherited,
+    )  # fmt: skip
     if answer.status:
         raise Refusal(
             f"{repository.directory}: main is checked out with local changes; commit or stash "

@@ -2,11 +2,15 @@
 
 from stack.command_line import epilog
 
+_TREE_BUSY = "another run changes the tree"
+_REPOSITORY_BUSY = "another run moves branches there"
+
 TOOL = epilog(
     "carry check 0.19.2",
     "carry --series path/to/SERIES.md apply path/to/Megatron-LM",
     "carry wheel --release 0.19.2",
     found="check or report found an edit that does not match",
+    busy="another run is at work there",
 )
 
 CHECK = epilog(
@@ -18,7 +22,7 @@ CHECK = epilog(
 
 REPORT = epilog(
     "carry report",
-    "carry report path/to/Megatron-LM",
+    "carry report path/to/Megatron-LM:upstream/main",
     "carry report --json > report.json || echo 'drifted, or not looked at'",
     found="the series does not land where it should",
 )
@@ -27,6 +31,7 @@ APPLY = epilog(
     "carry apply path/to/Megatron-LM",
     "carry apply --release 0.19.2 --output build/tree",
     "carry apply --undo venv/lib/python3.12/site-packages",
+    busy=_TREE_BUSY,
 )
 
 WHEEL = epilog(
@@ -34,8 +39,16 @@ WHEEL = epilog(
     "carry wheel --release 0.19.2 --python venv/bin/python --output wheels",
 )
 
-EXPORT = epilog("carry export 0.19.2 --output build/unmodified")
+EXPORT = epilog("carry export --release 0.19.2 --output build/unmodified")
 
-IMPORT = epilog("carry import 0.19.2", "carry import 0.19.2 --repo path/to/fork")
+IMPORT = epilog(
+    "carry import --release 0.19.2",
+    "carry import --release 0.19.2 --repo path/to/fork",
+    busy=_REPOSITORY_BUSY,
+)
 
-BUILD = epilog("carry build", "carry build --repo path/to/Megatron-LM --main upstream/main")
+BUILD = epilog(
+    "carry build",
+    "carry build --repo path/to/Megatron-LM --main upstream/main",
+    busy=_REPOSITORY_BUSY,
+)

@@ -5,7 +5,7 @@ that nobody recorded yet, and those for another interpreter. Nothing of them is 
 """
 
 import json
-import subprocess
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -15,13 +15,19 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from carry.pip import run_pip
 from carry.releases import RELEASES, check_wheel, fetch_release
+from stack.console import people
 from stack.errors import Refusal
 
 # CPython 3.8 is the oldest that a release was made for; one after the running is early enough.
 _PYTHONS = tuple(f"3.{minor}" for minor in range(8, sys.version_info.minor + 3))
-# Every glibc that a wheel for x86-64 Linux may ask for; pip takes a wheel for any of them.
-_PLATFORMS = ("manylinux2014_x86_64", *(f"manylinux_2_{n}_x86_64" for n in range(17, 50)))
+# Every glibc that a wheel for Linux may ask for; pip takes a wheel for any of them.
+_PLATFORMS = tuple(
+    f"{glibc}_{machine}"
+    for machine in ("x86_64", "aarch64")
+    for glibc in ("manylinux2014", *(f"manylinux_2_{n}" for n in range(17, 50)))
+)
 _WHEELS = "--only-binary=:all:"
 _AT_ONCE = 4
 
@@ -32,8 +38,8 @@ class Offer:
 
     Attributes:
         version: Such as ``0.19.0``.
-        pythons: The CPython versions that have a wheel for x86-64 Linux, oldest first; empty if
-            there is none.
+        pythons: The CPython versions that have a wheel for Linux, oldest first; empty if there is
+            none.
         is_for_here: Whether there is one for the interpreter and platform that run this.
     """
 
@@ -41,9 +47,14 @@ class Offer:
     pythons: tuple[str, ...]
     is_for_here: bool
 
+    @property
+    def is_prerelease(self) -> bool:
+        """Whether it comes before a release: an alpha, a candidate or a build of a day."""
+        return Version(self.version).is_prerelease
+
 
 def list_offers() -> tuple[Offer, ...]:
-    """The releases that the index offers, newest first; no pre-releases.
+    """The releases that the index offers, newest first; none that is yanked.
 
     Raises:
         Refusal: pip reaches no index that has megatron-core.
@@ -71,8 +82,20 @@ def list_offers() -> tuple[Offer, ...]:
     )
 
 
+def list_yanked() -> tuple[str, ...]:
+    """The versions that the makers withdrew, which pip takes only for one who insists.
+
+    pip lists them where it finds none to take.
+    """
+    none = ("--no-deps", "--ignore-requires-python", "--pre", "megatron-core<0.dev0")
+    found = re.search(
+        r"Ignored the following yanked versions: (.*)", run_pip("download", *none).stderr
+    )
+    return tuple(found[1].strip().split(", ")) if found else ()
+
+
 def fetch_offer(offer: Offer, cache: Path) -> Path:
-    """A wheel of a release, for whatever interpreter: their sources are the same.
+    """A wheel of a release, for this interpreter or else another: their sources are the same.
 
     Raises:
         Refusal: It has no wheel or cannot be had.
@@ -82,9 +105,11 @@ def fetch_offer(offer: Offer, cache: Path) -> Path:
     found = sorted(_folder(cache).glob(f"megatron_core-{offer.version}-*.whl"))
     if found:
         return found[-1]
+    if offer.is_for_here:
+        return _download(offer.version, cache, [])
     if not offer.pythons:
         raise Refusal(f"megatron-core {offer.version}: the index has no wheel of it")
-    return _download(offer.version, cache, _target(offer.pythons[-1]), [])
+    return _download(offer.version, cache, _target(offer.pythons[-1]))
 
 
 def fetch_own_wheel(version: str, cache: Path, python: Path) -> Path:
@@ -98,12 +123,12 @@ def fetch_own_wheel(version: str, cache: Path, python: Path) -> Path:
     Raises:
         Refusal: There is none, it cannot be had, or it is recorded and not the one recorded.
     """
-    own = ["--python", str(python)]
     kept = ["--no-index", f"--find-links={cache}", f"--find-links={_folder(cache)}"]
     try:
-        wheel = _download(version, cache, kept, own)
+        wheel = _download(version, cache, kept, python)
     except Refusal:
-        wheel = _download(version, cache, [], own)
+        people.print(f"Fetching the wheel of megatron-core {version} for {python}", soft_wrap=True)
+        wheel = _download(version, cache, [], python)
     check_wheel(version, wheel)
     return wheel
 
@@ -119,7 +144,7 @@ def _folder(cache: Path) -> Path:
 
 
 def _versions(options: Sequence[str]) -> list[str]:
-    answer = _pip("index", "versions", "megatron-core", "--json", *options)
+    answer = run_pip("index", "versions", "megatron-core", "--json", "--pre", *options)
     if answer.returncode == 0:
         found: list[str] = json.loads(answer.stdout)["versions"]
         return found
@@ -131,16 +156,18 @@ def _versions(options: Sequence[str]) -> list[str]:
     )
 
 
-def _download(version: str, cache: Path, options: Sequence[str], start: Sequence[str]) -> Path:
+def _download(
+    version: str, cache: Path, options: Sequence[str], python: Path | None = None
+) -> Path:
     folder = _folder(cache)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # In the cache's own file system, so that the move below is atomic.
         with tempfile.TemporaryDirectory(dir=folder, prefix=".download-") as new:
             # Three equals signs: 0.19.2+series.N is not meant.
-            answer = _pip(
-                *start, "download", "--no-deps", _WHEELS, *options, "-d", new,
-                f"megatron-core==={version}",
+            answer = run_pip(
+                "download", "--no-deps", _WHEELS, *options, "-d", new,
+                f"megatron-core==={version}", scratch=Path(new), python=python,
             )  # fmt: skip
             if answer.returncode != 0:
                 raise Refusal(
@@ -160,12 +187,6 @@ def _download(version: str, cache: Path, options: Sequence[str], start: Sequence
         ) from error
 
 
-def _pip(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check", *arguments],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
-
-
 def _last_line(text: str) -> str:
-    return ["no message", *(line.strip() for line in text.splitlines() if line.strip())][-1]
+    lines = ["no message", *(line.strip() for line in text.splitlines() if line.strip())]
+    return lines[-1].removeprefix("ERROR: ")

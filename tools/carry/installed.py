@@ -11,22 +11,20 @@ import io
 import json
 import shutil
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from carry.bases import Directory
 from carry.carried import Carrier
 from carry.record import read_record, render_record, row
-from carry.replacing import check_places, replace_files
+from carry.replacing import check_places, lock_tree, replace_files, scratch_folder
 from stack.errors import Refusal
 
 KEPT = "series-undo.zip"
 
 _WRITTEN = "written.json"
 _BEFORE = "before/"
-_SCRATCH = "series-new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +119,7 @@ class Installation:
         self._directory = Directory(root)
         self._kept_path = f"{dist_info}/{KEPT}"
         self._record_path = f"{dist_info}/RECORD"
+        self._scratch = root / dist_info / "series-new"
 
     @classmethod
     def at(cls, root: Path) -> "Installation | None":
@@ -187,6 +186,10 @@ class Installation:
                 then.
         """
         file = self._root / self._kept_path
+        if not file.is_file() and self._scratch.is_dir():
+            # An apply was killed before it changed anything.
+            shutil.rmtree(self._scratch)
+            return ()
         if not file.is_file():
             raise Refusal(f"{self._root}: carry applied no series there; nothing to take back")
         kept = self._kept()
@@ -234,38 +237,46 @@ class Installation:
         self._replace({self._kept_path: Kept(before, written).to_zip()})
 
     def _replace(self, files: Mapping[str, bytes | None]) -> None:
-        with self._scratch() as scratch:
+        with scratch_folder(self._scratch) as scratch:
             replace_files(self._root, files, scratch)
-
-    @contextmanager
-    def _scratch(self) -> Iterator[Path]:
-        """An empty folder, also where a run that was killed left it."""
-        folder = self._root / self._dist_info / _SCRATCH
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder)
 
     @staticmethod
     def _ours(paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(path for path in paths if path.startswith("megatron/"))
 
 
+def apply_to_installed(carrier: Carrier, root: Path) -> tuple[str, ...] | None:
+    """Apply the series to what pip installed in a folder.
+
+    Returns:
+        The files that changed; None if megatron-core is not installed there.
+
+    Raises:
+        Refusal: As for ``Installation.apply``, or another run is at work there.
+    """
+    Directory(root)
+    with lock_tree(root):
+        installation = Installation.at(root)
+        return None if installation is None else installation.apply(carrier)
+
+
 def undo_in_place(root: Path) -> tuple[str, ...]:
     """Bring back what stood in a folder before the series.
 
     Raises:
-        Refusal: megatron-core is not installed there, or as for ``Installation.undo``.
+        Refusal: megatron-core is not installed there, or as for ``Installation.undo``, or another
+            run is at work there.
     """
-    installation = Installation.at(root)
-    if installation is None:
-        raise Refusal(
-            f"{root}: megatron-core is not installed there, and nothing is kept of another tree; "
-            "in a clone, git stash --include-untracked or git restore and git clean take it back"
-        )
-    return installation.undo()
+    Directory(root)
+    with lock_tree(root):
+        installation = Installation.at(root)
+        if installation is None:
+            raise Refusal(
+                f"{root}: megatron-core is not installed there, and nothing is kept of another "
+                "tree; in a clone, git stash --include-untracked or git restore and git clean "
+                "take it back"
+            )
+        return installation.undo()
 
 
 def _digest(content: bytes) -> str:

@@ -7,14 +7,14 @@ is the same on any machine. To record another release, add its line to ``RELEASE
 import hashlib
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from carry.pip import run_pip
+from stack.console import people
 from stack.errors import Refusal
 
 
@@ -77,6 +77,7 @@ def fetch_release(version: str, cache: Path, releases: Mapping[str, Release] = R
                 "delete the file, and the next run downloads it again"
             )
         return wheel
+    people.print(f"Fetching megatron-core {version}")
     try:
         cache.mkdir(parents=True, exist_ok=True)
         # In the cache's own file system, so that the move below is atomic.
@@ -137,13 +138,10 @@ def is_source(path: str) -> bool:
 
 def _download(version: str, release: Release, folder: Path, cache: Path) -> Path:
     platforms = (part for platform in _PLATFORMS for part in ("--platform", platform))
-    answer = subprocess.run(
-        [
-            sys.executable, "-m", "pip", "download", "--no-input", "--no-deps",
-            "--only-binary=:all:", "--python-version", release.python, "--implementation", "cp",
-            *platforms, "-d", str(folder), f"megatron-core==={version}",
-        ],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+    answer = run_pip(
+        "download", "--no-deps", "--only-binary=:all:",
+        "--python-version", release.python, "--implementation", "cp", *platforms,
+        "-d", str(folder), f"megatron-core==={version}", scratch=folder,
     )  # fmt: skip
     if answer.returncode != 0:
         raise Refusal(_explain(version, release, answer.stderr, cache))

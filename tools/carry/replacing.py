@@ -1,11 +1,34 @@
 """Replaces files of a folder: every new one is written first, and renamed when all are written."""
 
 import os
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stack.errors import Refusal
+from stack.lock import lock
+
+
+def lock_tree(root: Path) -> AbstractContextManager[int]:
+    """Hold a folder for one run that changes files below it; nothing is written for it.
+
+    Raises:
+        Refusal: Another run holds it.
+    """
+    return lock(root, "another carry is at work in this tree")
+
+
+@contextmanager
+def scratch_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder, also where a run that was killed left it; the caller holds the tree."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
 
 
 def check_places(root: Path, paths: Iterable[str]) -> None:

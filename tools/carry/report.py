@@ -1,6 +1,6 @@
 """Whether the series lands on each release that the index offers, and on any tree, edit by edit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,9 @@ from stack.errors import ExitCode, Refusal
 _AT_ONCE = 4
 
 NEW_FILE = "new file"
+
+YANKED = "yanked"
+SUPERSEDED = "pre-release older than another or than a release"
 
 # The series was never meant for what came before the oldest release that is recorded.
 OLDEST = min(RELEASES, key=Version)
@@ -66,6 +69,7 @@ class TreeReport:
         if self.offer is not None:
             release = {
                 "version": self.offer.version,
+                "prerelease": self.offer.is_prerelease,
                 "recorded": self.offer.version in RELEASES,
                 "wheels_for": list(self.offer.pythons),
                 "wheel_for_this_python": self.offer.is_for_here,
@@ -78,6 +82,24 @@ class TreeReport:
             "fault": self.fault,
             "edits": [report.to_json() for report in self.reports],
         }
+
+
+def choose(
+    offers: Sequence[Offer], yanked: Iterable[str]
+) -> tuple[tuple[Offer, ...], dict[str, str]]:
+    """The releases to look at, and why others are left out, by version.
+
+    Of the pre-releases the newest counts, as long as no release is newer: the next release will be
+    like it.
+
+    Args:
+        offers: What the index offers, newest first.
+        yanked: What it offers no more.
+    """
+    chosen = [offer for offer in offers[:1] if offer.is_prerelease]
+    chosen += [offer for offer in offers if not offer.is_prerelease]
+    others = (offer.version for offer in offers if offer not in chosen)
+    return tuple(chosen), dict.fromkeys(yanked, YANKED) | dict.fromkeys(others, SUPERSEDED)
 
 
 def report_releases(carrier: Carrier, offers: Sequence[Offer], cache: Path) -> Iterator[TreeReport]:

@@ -6,7 +6,6 @@
 ``lock``          held by the run under way; the operating system frees it when a process dies
 """
 
-import fcntl
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from merge_series.kept import read_json, remove_unfinished, write_json
 from merge_series.records import MergeRecord, SettledFile
 from merge_series.transaction import carry_out, repair
 from merge_series.worktrees import followers
-from stack.errors import ExitCode, Refusal
+from stack.lock import lock_repository
 from stack.refs import heads
 from stack.repository import Repository, Sha
 
@@ -97,23 +96,11 @@ class Operations:
     def lock(self) -> Iterator[None]:
         """Hold the repository for one run.
 
-        The git that moves refs holds the lock as well: a run that finds it free knows that no git
-        of a killed run is still at work.
-
         Raises:
             Refusal: Another run holds it.
         """
-        self.folder.mkdir(exist_ok=True)
-        with (self.folder / "lock").open("a", encoding="utf-8") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise Refusal(
-                    f"{self.folder / 'lock'}: another merge_series is at work in this repository; "
-                    "wait for it to end",
-                    ExitCode.BUSY,
-                ) from error
-            self._lock = (file.fileno(),)
+        with lock_repository(self._repository) as descriptor:
+            self._lock = (descriptor,)
             try:
                 yield
             finally:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
@@ -10,8 +11,12 @@ from carry.carried import Carrier
 from merge_series.checks import Check
 from merge_series.inspect import BranchStatus
 from merge_series.journal import DoneSync
-from merge_series.records import MergeRecord, SettledFile
+from merge_series.records import MergeRecord
+from stack.folding import Folded, aligned
 from stack.model import PullRequest
+from stack.words import counted
+
+_MERGE_HEADS = ("Branch", "Merged", "Allowlist", "Open")
 
 
 def status_table(statuses: Sequence[BranchStatus]) -> Table:
@@ -33,25 +38,39 @@ def status_table(statuses: Sequence[BranchStatus]) -> Table:
     return table
 
 
-def merge_table(merged: Sequence[MergeRecord], title: str | None = None) -> Table:
-    """What was merged into each branch, what git left open and how each file was settled."""
-    table = Table(box=None, title=title, title_justify="left", title_style="bold")
-    for name in ("Branch", "Merged", "Allowlist", "Open, and how it was settled"):
-        table.add_column(name, overflow="fold")
-    last = ""
-    for record in merged:
-        listed = record.allowlist
-        table.add_row(
-            record.branch if record.branch != last else "",
+def merge_table(merged: Sequence[MergeRecord], title: str | None = None) -> Group:
+    """What was merged into each branch, what git left open and how each file was settled.
+
+    A file stands on lines of its own, so that its name is whole in a narrow terminal as well.
+    """
+    rows = [
+        (
+            record.branch,
             f"{record.source} {record.theirs[:9]}",
-            f"{listed.before} -> {listed.after}" if listed else "",
-            "\n".join(_settled(file) for file in record.settled) or "nothing",
+            f"{listed.before} -> {listed.after}" if (listed := record.allowlist) else "",
+            counted(len(record.settled), "file") if record.settled else "nothing",
         )
-        last = record.branch
-    return table
+        for record in merged
+    ]
+    widths = [max(map(len, column)) for column in zip(_MERGE_HEADS, *rows, strict=True)]
+    lines: list[RenderableType] = [] if title is None else [Folded(title, "bold")]
+    lines.append(_merge_row(_MERGE_HEADS, widths, "bold"))
+    last = ""
+    for record, (branch, *others) in zip(merged, rows, strict=True):
+        lines.append(_merge_row([branch if branch != last else "", *others], widths))
+        for file in record.settled:
+            what = "conflicted" if file.conflicted else "merged cleanly but stale"
+            lines += [Folded(file.path, indent=3), Folded(f"{what}: {file.how}", indent=5)]
+        last = branch
+    return Group(*lines)
 
 
-def done_table(done: DoneSync, subject: str) -> Table | Text:
+def _merge_row(cells: Sequence[str], widths: Sequence[int], style: str = "") -> Table:
+    first, *others = cells
+    return aligned(Folded(first, style), [Text(cell, style) for cell in others], widths)
+
+
+def done_table(done: DoneSync, subject: str) -> Group | Text:
     """What an operation did: the merges of a sync, or what a new branch was made of.
 
     Args:
@@ -65,11 +84,6 @@ def done_table(done: DoneSync, subject: str) -> Table | Text:
     if not done.merged:
         return Text(f"{title}the head of what it is on", style="bold")
     return merge_table(done.merged, f"{title}begun at {done.merged[0].ours[:9]}")
-
-
-def _settled(file: SettledFile) -> str:
-    what = "conflicted" if file.conflicted else "merged cleanly but stale"
-    return f"{file.path}\n  {what}: {file.how}"
 
 
 def check_table(checks: Sequence[Check]) -> Table:

@@ -171,7 +171,9 @@ def _by_edits(sources: Sources, conflict: Conflict) -> Settled | Unsettled | Non
     try:
         text = carrier.text(conflict.path, source, holds)
     except EditMismatch as mismatch:
-        return Unsettled(conflict.path, f"main's text does not take the edits: {mismatch}")
+        number, first = len(mismatch.lines), mismatch.lines[0]
+        more = f" (and {counted(number - 1, 'edit')} more)" if number > 1 else ""
+        return Unsettled(conflict.path, f"main's text does not take the edits{more}: {first}")
     editors = [pr.name for pr in holds if carrier.edits(conflict.path, [pr])]
     how = f"the edits of {', '.join(editors)} applied to main's text"
     return Settled(conflict.path, conflict.stages[OURS].mode, text, how)

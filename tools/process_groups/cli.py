@@ -1,12 +1,13 @@
 """The command: ``process_groups``, or ``python tools/process_groups`` from the root of a tree."""
 
 import argparse
+import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from process_groups import commands
+from process_groups import VERSION, commands
 from process_groups.allowlist import ALLOWLIST_PATH
 from process_groups.commands import ExitCode
 from process_groups.errors import ProcessGroupsError
@@ -75,6 +76,12 @@ def make_parser() -> argparse.ArgumentParser:
         description="Keep the list of places in megatron/core that read the global process groups.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"process_groups {VERSION}, Python {platform.python_version()}",
+        help="show the versions of the tool and of Python, and exit",
     )
     added = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 

@@ -7,6 +7,7 @@ What they found goes into the cache, from which the scan itself is then quick.
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -93,6 +94,9 @@ def _results(scan: Scan, shares: list[list[str]]) -> list[ScanCache]:
 
 
 def _work(scan: Scan, share: list[str], pipe: Connection, parents: list[Connection]) -> None:
+    # The parent ends its workers; a signal to all of them is for it to answer.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # A fork has copies of the parent's ends, and would wait for itself if it kept them.
     for end in parents:
         end.close()

@@ -46,7 +46,7 @@ def make_trees(release: str, folder: Path) -> str:
     new = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     unmodified, fork = (str(new / name) for name in TREES)
-    _carry(folder, "export", release, "--output", unmodified)
+    _carry(folder, "export", "--release", release, "--output", unmodified)
     _carry(folder, "apply", "--release", release, "--output", fork)
     (new / STAMP).write_text(_stamp(release, new), encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)

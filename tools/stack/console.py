@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -117,10 +118,15 @@ def print_json(data: object) -> None:
 def run(command: click.Command, **extra: Any) -> NoReturn:  # noqa: ANN401 - click's own keywords
     """Run a click command and turn every way it can end into a message and an exit code.
 
-    A command's return value, if it is an ``ExitCode``, is the exit code.
+    A command's return value, if it is an ``ExitCode``, is the exit code. A signal that asks the
+    program to end, or that its terminal has gone, ends it as Ctrl-C does: after it has cleaned up.
     """
     for name in _LOCAL_TO_ANOTHER_REPOSITORY:
         os.environ.pop(name, None)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Whoever started this with nohup wants it to go on.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     sys.exit(_exit_code(lambda: command.main(standalone_mode=False, **extra)))
 
 

@@ -19,7 +19,8 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, and "RefusalError" sa
     """A run that stopped before it changed anything.
 
     Args:
-        message: One line that names the file, the place, what was found and what to do.
+        message: It names the file, the place, what was found and what to do: one line, or one for
+            each of several things that were found between the first and the last.
         exit_code: The code the command ends with.
     """
 

@@ -15,14 +15,21 @@ def contents(project):
 
 
 def refused(project, *arguments):
-    """Apply, and give back the last line of a refusal that left the tree as it was."""
+    """Apply, and give back the message of a refusal that left the tree as it was."""
     before = project.files()
     done = project.run("apply", *arguments)
     assert (done.code, done.out) == (1, "")
     assert project.files() == before
-    line = done.err.splitlines()[-1]
-    assert line.startswith("error: ")
-    return line.removeprefix("error: ")
+    return done.err.partition("error: ")[2].removesuffix("\n")
+
+
+def not_landing(what, *lines):
+    listed = "".join(f"  {line}\n" for line in lines)
+    return (
+        f"{what}: nothing was applied, since these edits do not land:\n{listed}"
+        "Correct them there, or take a tree that has what they name (carry check tells of each, "
+        "carry report of each release)."
+    )
 
 
 def test_a_folder_in_place(project):
@@ -57,23 +64,31 @@ def test_a_series_that_went_on_is_applied_on_top(project):
 
 def test_all_edits_or_none(project):
     project.write({LOOP: "def train():\n    return other(1)\n"}, project.tree)
-    line = refused(project, "tree")
-    assert line.startswith(f"tree: nothing was applied; {LOOP}: 1 of its edits do not land: ")
-    assert "found 0, wanted 1" in line
+    assert refused(project, "tree") == not_landing(
+        "tree",
+        "megatron/training/loop.edits.yml:3: add-args to step in train: found 0, wanted 1",
+    )
 
 
 def test_every_file_that_does_not_match_is_named(project):
     project.write({LOOP: "", "megatron/core/names.py": ""}, project.tree)
-    line = refused(project, "tree")
-    assert f"{LOOP}: 1 of its edits do not land" in line
-    assert "megatron/core/names.py: 3 of its edits do not land" in line
+    assert refused(project, "tree") == not_landing(
+        "tree",
+        "megatron/core/names.edits.yml:2: at-start in offset: found 0, wanted 1; "
+        "no def or class offset",
+        "megatron/core/names.edits.yml:3: add-args to offset in label: found 0, wanted 1; "
+        "no def or class label",
+        "megatron/core/names.edits.yml:5: before-return in label: found 0, wanted 1; "
+        "no def or class label",
+        "megatron/training/loop.edits.yml:3: add-args to step in train: found 0, wanted 1; "
+        "no def or class train",
+    )
 
 
 def test_a_base_that_lacks_the_training_loop(project):
     (project.tree / LOOP).unlink()
-    assert refused(project, "tree") == (
-        f"tree: nothing was applied; {LOOP}: no such file, "
-        "and megatron/training/loop.edits.yml has edits for it"
+    assert refused(project, "tree") == not_landing(
+        "tree", f"megatron/training/loop.edits.yml: tree has no {LOOP}"
     )
     (project.tree / LOOP).parent.rmdir()
     assert project.run("apply", "tree").code == 0
@@ -137,7 +152,7 @@ def written(folder):
 
 def test_a_release_with_the_series_and_without(project):
     series = ("--series", str(ROOT / "SERIES.md"))
-    done = project.run(*series, "export", "0.19.2", "--output", "a/plain")
+    done = project.run(*series, "export", "--release", "0.19.2", "--output", "a/plain")
     assert (done.code, done.err.splitlines()[-1]) == (
         0,
         "a/plain: megatron-core 0.19.2, unmodified",
@@ -167,23 +182,51 @@ def test_a_release_with_the_series_and_without(project):
     assert written(project.root / "a/plain") == made
 
 
-def test_an_output_that_exists(project):
-    for command in (("export", "0.19.2"), ("apply", "--release", "0.19.2")):
-        assert refused_output(project, *command) == (
-            "error: tree: exists already; name a folder that does not"
-        )
+@pytest.fixture
+def nowhere(project, monkeypatch):
+    """No release is kept, and no index has one."""
+    monkeypatch.setenv("MEGATRON_SERIES_CACHE", str(project.root / "cache"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_INDEX_URL", (project.root / "none").as_uri())
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
 
 
-def refused_output(project, *command):
+@pytest.mark.parametrize("command", ["export", "apply"])
+@pytest.mark.usefixtures("nowhere")
+def test_an_output_that_exists_is_refused_before_anything_is_fetched(project, command):
     before = project.files()
-    done = project.run(*command, "--output", "tree")
-    assert done.code == 1
+    done = project.run(command, "--release", "0.19.2", "--output", "tree")
+    assert (done.code, done.err) == (
+        1,
+        "error: tree: exists already; name a folder that does not\n",
+    )
     assert project.files() == before
-    return done.err.splitlines()[-1]
+    assert not (project.root / "cache").exists()
+
+
+def test_it_says_that_it_fetches_only_where_it_does(project, request):
+    kept = project.run("export", "--release", "0.19.2", "--output", "new")
+    assert (kept.code, kept.err) == (0, "new: megatron-core 0.19.2, unmodified\n")
+    request.getfixturevalue("nowhere")
+    done = project.run("export", "--release", "0.19.2", "--output", "newer")
+    assert done.code == 1
+    assert done.err == (
+        "Fetching megatron-core 0.19.2\n"
+        "error: megatron-core 0.19.2: pip reached no package index that has megatron-core; check "
+        f"the network and pip's settings, or put the wheel into {project.root}/cache\n"
+    )
 
 
 def test_an_output_that_an_edit_refuses_is_not_begun(project):
     done = project.run("apply", "--release", "0.19.2", "--output", "new/tree")
     assert done.code == 1
-    assert "error: megatron-core 0.19.2: nothing was applied; " in done.err
+    assert done.err == (
+        not_landing(
+            "error: megatron-core 0.19.2",
+            "megatron/core/names.edits.yml: megatron-core 0.19.2 has no megatron/core/names.py",
+            f"megatron/training/loop.edits.yml: megatron-core 0.19.2 has no {LOOP}",
+        )
+        + "\n"
+    )
     assert not (project.root / "new").exists()

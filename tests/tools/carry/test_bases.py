@@ -180,15 +180,30 @@ def test_a_revision_without_megatron(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "nowhere", "no/where:main", "main", ".:", "v0.19.0"])
+_NEITHER = "neither a release's version nor a folder here"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", _NEITHER),
+        ("nowhere", _NEITHER),
+        ("v0.19.0", _NEITHER),
+        (":main", _NEITHER),
+        ("no/where:main", "no folder no/where here"),
+        (".:", "no revision after the colon"),
+        ("file", "a file, and no tree"),
+    ],
+)
 def test_a_text_that_names_no_base(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
 
     assert refusal_of(text, tmp_path / "cache") == (
-        f"'{text}': no base; name a release ({RECORDED}), a folder that holds megatron/, "
-        "or REPO:REV for a revision in a git repository"
+        f"'{text}': {why}; name a release ({RECORDED}), a folder that holds megatron/, "
+        "or REPO:REVISION in a git repository, such as build/fork:main"
     )
 
 

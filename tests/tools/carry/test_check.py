@@ -5,17 +5,41 @@ import json
 LOOP = "megatron/training/loop.py"
 
 TABLE = """\
- Edit                                     tree     old
+ Edit                                      tree      old
  megatron/core/names.py
-   #2.1 offset: at-start                   1/1     1/1
-   #2.1 label: add-args to offset          1/1     1/1
-   #2.1 add-import megatron.core.sizes     1/1     1/1
-   #4.1 label: before-return               1/1     1/1
+   #2.1 offset: at-start                    1/1      1/1
+   #2.1 label: add-args to offset           1/1      1/1
+   #2.1 add-import megatron.core.sizes      1/1      1/1
+   #4.1 label: before-return                1/1      1/1
  megatron/core/sizes.py
-   #3.1 own_size: replace-return           1/1     1/1
-   #4.1 own_size: at-start                 1/1     1/1
+   #3.1 own_size: replace-return            1/1      1/1
+   #4.1 own_size: at-start                  1/1      1/1
  megatron/training/loop.py
-   #3.2 train: add-args to step            1/1  absent
+   #3.2 train: add-args to step             1/1   absent
+"""
+
+NARROW = """\
+ (2) a/long/way/to/the/tree
+ Edit                     tree      (2)
+ megatron/core/names.py
+   #2.1 offset:            1/1  applied
+   at-start
+   #2.1 label:             1/1  applied
+   add-args to offset
+   #2.1 add-import         1/1  applied
+   megatron.core.
+   sizes
+   #4.1 label:             1/1  applied
+   before-return
+ megatron/core/sizes.py
+   #3.1 own_size:          1/1  applied
+   replace-return
+   #4.1 own_size:          1/1  applied
+   at-start
+ megatron/training/loop.py
+   #3.2 train:             1/1  applied
+   add-args to step
+7 edits on 2 trees; 0 do not match.
 """
 
 
@@ -29,10 +53,15 @@ def test_a_table_of_two_trees(project):
     done = project.run("check", "tree", "old")
     assert (done.code, done.out) == (0, "")
     assert lines(done.err) == [*lines(TABLE), "7 edits on 2 trees; 0 do not match."]
-    assert project.run("apply", "tree").code == 0
-    again = project.run("check", "tree")
-    assert again.code == 0
-    assert again.err.count("already applied") == 7
+
+
+def test_a_narrow_terminal_and_a_long_name(project, monkeypatch):
+    far = "a/long/way/to/the/tree"
+    project.write(project.base, project.root / far)
+    assert project.run("apply", far).code == 0
+    monkeypatch.setenv("COLUMNS", "40")
+    done = project.run("check", "tree", far)
+    assert lines(done.err) == lines(NARROW)
 
 
 def test_an_edit_that_does_not_match(project):
@@ -44,6 +73,12 @@ def test_an_edit_that_does_not_match(project):
     *_, fault, summary = lines(done.err)
     assert fault == f"tree: {LOOP}: #3.2 train: add-args to step: at lines 2, 3"
     assert summary == "7 edits on 1 tree; 1 do not match."
+
+
+def test_an_edit_that_matches_nothing_and_is_like_nothing(project):
+    project.write({LOOP: "def train():\n    return other(1)\n"}, project.tree)
+    *_, fault, _ = lines(project.run("check", "tree").err)
+    assert fault == (f"tree: {LOOP}: #3.2 train: add-args to step: found 0, and nothing like it")
 
 
 def test_json(project):
@@ -72,7 +107,7 @@ def test_a_file_that_is_missing_though_its_folder_is_there(project):
     done = project.run("check", "tree")
     assert done.code == 4
     assert lines(done.err)[-2:] == [
-        f"tree: {LOOP}: #3.2 train: add-args to step: tree has no {LOOP}",
+        f"tree: {LOOP}: not there, for 1 edit",
         "7 edits on 1 tree; 1 do not match.",
     ]
 
@@ -83,7 +118,7 @@ def test_what_cannot_be_checked_is_told_in_one_line(project):
     assert done.err.startswith("error: megatron-core 9.9.9: not a recorded release (recorded: ")
     assert len(lines(done.err)) == 1
     done = project.run("check", "none")
-    assert done.err.startswith("error: 'none': no base; ")
+    assert done.err.startswith("error: 'none': neither a release's version nor a folder here; ")
     assert project.run("check").code == 2
 
 

@@ -11,14 +11,16 @@ from rich.console import Console
 from carry.bases import Directory
 from carry.carried import Carrier
 from carry.checking import EditReport
-from carry.index import Offer, list_offers
-from carry.report import OLDEST, TreeReport, exit_code, report_tree
+from carry.index import Offer, list_offers, list_yanked
+from carry.report import OLDEST, TreeReport, choose, exit_code, report_tree
 from carry.report_view import edit_tables, nearest_candidates, tree_table
 
 LOOP = "megatron/training/loop.py"
 NAMES = "megatron/core/names.py"
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 OLDER = f"{sys.version_info.major}.{sys.version_info.minor - 1}"
+
+LEFT_OUT = "pre-release older than another or than a release"
 
 METADATA = "Metadata-Version: 2.1\nName: megatron-core\nVersion: {version}\n"
 
@@ -35,7 +37,7 @@ def index(project, monkeypatch):
     monkeypatch.setenv("MEGATRON_SERIES_CACHE", str(project.root / "cache"))
     links = []
 
-    def offer(version, python=HERE, files=None, requires=""):
+    def offer(version, python=HERE, files=None, requires="", yanked=None):
         tag = f"cp{python.replace('.', '')}"
         name = f"megatron_core-{version}-{tag}-{tag}-manylinux_2_28_x86_64.whl"
         sources = {path: text for path, text in project.base.items() if path.startswith("meg")}
@@ -49,10 +51,11 @@ def index(project, monkeypatch):
         with zipfile.ZipFile(folder / name, "w") as archive:
             for path, text in whole.items():
                 archive.writestr(path, text)
-        link(name, requires)
+        link(name, requires, yanked)
 
-    def link(name, requires=""):
-        links.append(f'<a href="{name}" data-requires-python="{requires}">{name}</a>\n')
+    def link(name, requires="", yanked=None):
+        mark = "" if yanked is None else f' data-yanked="{yanked}"'
+        links.append(f'<a href="{name}" data-requires-python="{requires}"{mark}>{name}</a>\n')
         (folder / "index.html").write_text("<!DOCTYPE html>\n" + "".join(links))
 
     offer.link = link
@@ -68,33 +71,37 @@ def test_every_release_that_is_offered(index):
     index("0.9.0")
     index("0.10.0")
     index("9.2.0rc1")
+    index("9.0.2", yanked="It was wrong.")
+    index("9.0.3", OLDER, yanked="")
     assert list_offers() == (
+        Offer("9.2.0rc1", (HERE,), is_for_here=True),
         Offer("9.1.0", (OLDER, HERE), is_for_here=True),
         Offer("9.0.1", (OLDER,), is_for_here=False),
         Offer("9.0.0", (), is_for_here=False),
         Offer("0.10.0", (HERE,), is_for_here=True),
         Offer("0.9.0", (HERE,), is_for_here=True),
     )
+    assert list_yanked() == ("9.0.2",)
 
 
 REPORT = """\
 Asking the package index which releases of megatron-core it offers
-Looking at 5 releases and 1 other trees
+Looking at 5 releases and 1 other tree
 megatron/core/sizes.py
- #3.1 own_size: replace-return         1/1              0.9.0 to 9.1.0, tree
- #4.1 own_size: at-start               1/1              0.9.0 to 9.1.0, tree
+ #3.1 own_size: replace-return         1/1        0.9.0 to 9.1.0, tree
+ #4.1 own_size: at-start               1/1        0.9.0 to 9.1.0, tree
 megatron/core/names.py
- #2.1 offset: at-start                 1/1              0.9.0 to 9.1.0, tree
- #2.1 label: add-args to offset        1/1              9.0.0 to 9.1.0, tree
-                                       0/1              0.9.0 to 0.10.0
- #2.1 add-import megatron.core.sizes   1/1              0.9.0 to 9.1.0, tree
- #4.1 label: before-return             1/1              9.0.0 to 9.1.0, tree
-                                       0/1              0.9.0 to 0.10.0
+ #2.1 offset: at-start                 1/1        0.9.0 to 9.1.0, tree
+ #2.1 label: add-args to offset        1/1        9.0.0 to 9.1.0, tree
+                                       0/1        0.9.0 to 0.10.0
+ #2.1 add-import megatron.core.sizes   1/1        0.9.0 to 9.1.0, tree
+ #4.1 label: before-return             1/1        9.0.0 to 9.1.0, tree
+                                       0/1        0.9.0 to 0.10.0
 megatron/training/loop.py
- #3.2 train: add-args to step          0/1              9.1.0
-                                       not there        9.0.1
-                                       1/1              9.0.0, tree
-                                       absent           0.9.0 to 0.10.0
+ #3.2 train: add-args to step          0/1        9.1.0
+                                       not there  9.0.1
+                                       1/1        9.0.0, tree
+                                       absent     0.9.0 to 0.10.0
 
 Nearest, on releases older than 0.16.1:
 megatron/core/names.py
@@ -106,17 +113,17 @@ megatron/training/loop.py
   9.1.0: #3.2 train: add-args to step: 0/1: nearest: stop
   9.0.1: not there
 
- Tree    Wheels for      Lands     Edits  What does not
- 9.1.0   {both}    no        7/8    1 mismatch
- 9.0.1   {old}, not here  no        7/8    1 not there
- 9.0.0   {here}            yes       8/8
- 0.10.0  {here}            no (old)  6/8    2 mismatch
- 0.9.0   {here}            no (old)  6/8    2 mismatch
- tree                    yes       8/8
+ Tree    Wheels for    Here  Lands     Edits  What does not
+ 9.1.0   {both}  yes   no        7/8    1 mismatch
+ 9.0.1   {old}          no    no        7/8    1 not there
+ 9.0.0   {here}          yes   yes       8/8
+ 0.10.0  {here}          yes   no (old)  6/8    2 mismatch
+ 0.9.0   {here}          yes   no (old)  6/8    2 mismatch
+ tree                        yes       8/8
 
 The series lands on 2 of 4 trees that count (releases from 0.16.1 on, and trees that were named). 1
-releases have no wheel for CPython {here} on this platform (not here). It does not land on 9.1.0,
-9.0.1.
+release without a wheel for CPython {v} on this platform: another wheel was read. It does not land
+on 9.1.0, 9.0.1.
 """
 
 
@@ -141,7 +148,7 @@ def test_a_report_for_people(project, index):
     offer_all(project, index)
     done = project.run("report", "tree")
     assert (done.code, done.out) == (4, "")
-    expected = REPORT.format(both=f"{OLDER} to {HERE}", old=OLDER, here=HERE)
+    expected = REPORT.format(both=f"{OLDER} to {HERE}", old=OLDER, here=HERE, v=HERE)
     assert lines(done.err) == lines(expected)
 
 
@@ -159,20 +166,37 @@ def test_it_fits_eighty_columns():
     console = Console(file=written, width=80)
     for part in (*edit_tables(trees), tree_table(trees)):
         console.print(part)
-    assert max(map(len, lines(written.getvalue()))) <= 80
-    assert "…" not in written.getvalue()
+    shown = written.getvalue()
+    assert max(map(len, lines(shown))) <= 80
+    # Once above the edits and once above the trees; elsewhere it is numbered.
+    assert "".join(shown.split()).count("(41)" + "/a" * 60) == 2
+    assert shown.count("(41)") > 2
+    assert "…" not in shown
 
 
 def test_json(project, index):
     index("9.0.0", files={"megatron/core/other.py": ""})
     index("0.9.0", OLDER)
+    index("0.9.1", yanked="")
+    index("0.9.0rc1")
     done = project.run("report", "--json", "tree")
     assert done.code == 4
     data = json.loads(done.out)
-    assert list(data) == ["trees"]
+    assert list(data) == ["trees", "left_out"]
+    assert data["left_out"] == {"0.9.1": "yanked", "0.9.0rc1": LEFT_OUT}
     edits = [tree.pop("edits") for tree in data["trees"]]
-    release = {"recorded": False, "wheels_for": [HERE], "wheel_for_this_python": True}
-    older = {"recorded": False, "wheels_for": [OLDER], "wheel_for_this_python": False}
+    release = {
+        "prerelease": False,
+        "recorded": False,
+        "wheels_for": [HERE],
+        "wheel_for_this_python": True,
+    }
+    older = {
+        "prerelease": False,
+        "recorded": False,
+        "wheels_for": [OLDER],
+        "wheel_for_this_python": False,
+    }
     assert data["trees"] == [
         {
             "name": "9.0.0",
@@ -239,8 +263,8 @@ def test_a_new_file_whose_place_is_taken(project):
     project.write({"megatron/core/sizes.py": "theirs = 1\n"}, project.tree)
     found, shown = looked_at(project)
     assert found.is_drift
-    assert shown[0] == "megatron/core/sizes.py"
-    assert shown[1].startswith(" #1.1 new file                         refused ")
+    row = shown.index("megatron/core/sizes.py") + 1
+    assert shown[row] == " #1.1 new file                         refused    (1)"
     (paragraph, *_) = nearest_candidates([found], counts=True)
     heading, line, *_ = paragraph.splitlines()
     assert heading == "megatron/core/sizes.py"
@@ -257,7 +281,7 @@ def test_what_is_there_already_counts_as_landed(project):
     found, shown = looked_at(project)
     assert (found.lands, found.number_landing, len(found.reports)) == (True, 8, 8)
     assert {report.state for report in found.reports} == {"already applied"}
-    assert sum(" already applied " in line for line in shown) == 8
+    assert sum(" applied " in line for line in shown) == 8
 
 
 def test_what_cannot_be_looked_at(project, index):
@@ -330,3 +354,39 @@ def test_a_recorded_wheel_with_other_bytes(project, index):
     assert done.code == 1
     (kept,) = (project.root / "cache/offered").iterdir()
     assert done.err.splitlines()[-1].startswith(f"error: {kept}: its sha256 is ")
+
+
+# What is left out, and pre-releases
+
+
+def test_of_the_pre_releases_the_newest_is_looked_at():
+    def chosen(*versions):
+        offers = [Offer(version, (HERE,), is_for_here=True) for version in versions]
+        found, left_out = choose(offers, ["9.0.1"])
+        assert left_out.pop("9.0.1") == "yanked"
+        assert set(left_out.values()) <= {LEFT_OUT}
+        return [offer.version for offer in found], [*left_out]
+
+    assert chosen("9.2.0rc1", "9.2.0rc0", "9.1.0", "9.1.0rc0") == (
+        ["9.2.0rc1", "9.1.0"],
+        ["9.2.0rc0", "9.1.0rc0"],
+    )
+    assert chosen("9.1.0", "9.1.0rc0", "9.0.0.dev1") == (["9.1.0"], ["9.1.0rc0", "9.0.0.dev1"])
+    assert chosen() == ([], [])
+
+
+def test_a_pre_release_is_marked_and_counts(project, index):
+    index("9.1.0rc1", files={"megatron/core/other.py": ""})
+    index("9.1.0rc0")
+    index("9.0.1", yanked="")
+    index("9.0.0")
+    done = project.run("report")
+    assert done.code == 4
+    *_, first, second, _, one, two = lines(done.err)
+    assert first.split() == ["9.1.0rc1", "(pre)", HERE, "yes", "no", "4/8", "4", "not", "there"]
+    assert second.split() == ["9.0.0", HERE, "yes", "yes", "8/8"]
+    assert f"{one} {two}" == (
+        "The series lands on 1 of 2 trees that count (releases from 0.16.1 on, and trees that were "
+        "named). It does not land on 9.1.0rc1. Left out: 9.0.1 (yanked); 1 pre-release (not the "
+        "newest of all)."
+    )

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -190,8 +191,8 @@ def test_what_makes_no_wheel(project):
     files = release_files(project)
     line = refusal(project, files | {"megatron/training/loop.py": "def train():\n    pass\n"})
     assert line.startswith(
-        "megatron-core 1.2.3: nothing was applied; megatron/training/loop.py: "
-        "1 of its edits do not land: megatron/training/loop.edits.yml:"
+        "megatron-core 1.2.3: nothing was applied, since these edits do not land:\n"
+        "  megatron/training/loop.edits.yml:3: add-args to step in train: found 0, wanted 1\n"
     )
     top = project.carried["top"].items()
     held = {path: text for path, text in top if path.startswith("megatron/")}
@@ -233,8 +234,7 @@ def test_the_same_bytes_wherever_it_is_made(project, monkeypatch):
     }
     made.close()
     release.root.close()
-    fetching = f"Fetching the wheel of megatron-core 0.19.2 for {sys.executable}\n"
-    assert done.err == f"{fetching}one/{one.name}: {len(changed)} files changed or new\n"
+    assert done.err == f"one/{one.name}: {len(changed)} files changed or new\n"
     again = project.run(*SERIES, "wheel", "--release", "0.19.2", "--output", "one")
     assert (again.code, again.err.splitlines()[-1]) == (
         0,
@@ -264,8 +264,46 @@ def test_the_same_bytes_wherever_it_is_made(project, monkeypatch):
 def test_no_wheel_where_an_edit_does_not_land(project):
     done = project.run("wheel", "--release", "0.19.2")
     assert done.code == 1
-    assert "error: megatron-core 0.19.2: nothing was applied; " in done.err
+    assert done.err.startswith("error: megatron-core 0.19.2: nothing was applied, since these ")
     assert not (project.root / "dist").exists()
+
+
+HANGS = """\
+#!/bin/sh
+echo $$ > pid.new && mv pid.new pid
+exec sleep 60
+"""
+
+
+def test_a_run_that_is_ended_leaves_no_pip_and_no_download(project, monkeypatch):
+    """pip starts itself again with the interpreter it is to work for, here one that hangs."""
+    monkeypatch.setenv("MEGATRON_SERIES_CACHE", str(project.root / "cache"))
+    monkeypatch.setenv("TMPDIR", str(project.root / "temporary"))
+    (project.root / "temporary").mkdir()
+    python = project.root / "python"
+    python.write_text(HANGS)
+    python.chmod(0o755)
+    command = ["wheel", "--release", "0.19.2", "--python", str(python)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "carry", *command], cwd=project.root, stderr=subprocess.PIPE
+    ) as run:
+        pid = project.root / "pid"
+        while not pid.exists():
+            time.sleep(0.01)
+        run.terminate()
+        _, said = run.communicate()
+    assert run.returncode == 130
+    assert said.endswith(b"interrupted; nothing was changed by the step that was running\n")
+    for _ in range(1000):  # who ends it does not wait for it: it is a child of pip
+        if subprocess.run(
+            ["kill", "-0", pid.read_text().strip()], check=False, capture_output=True
+        ).returncode:
+            break
+        time.sleep(0.01)
+    else:
+        pytest.fail("pip's own child goes on")
+    assert list((project.root / "cache/offered").iterdir()) == []
+    assert list((project.root / "temporary").iterdir()) == []
 
 
 FC1 = "layers.0.mlp.experts.linear_fc1"

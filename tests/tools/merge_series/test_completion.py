@@ -94,7 +94,7 @@ def test_a_series_that_cannot_be_read_completes_nothing(folder, text):
     [
         ("carry wheel --release 0.19", ["plain,0.19.0", "plain,0.19.2"]),
         ("carry apply --release 0.17", ["plain,0.17.1"]),
-        ("carry import 0.18", ["plain,0.18.2"]),
+        ("carry import --release 0.18", ["plain,0.18.2"]),
         ("carry check 0.19.0 0.19.2", ["plain,0.19.2"]),
         ("carry check Mega", ["dir,Mega"]),
     ],

@@ -353,7 +353,7 @@ def test_the_log_says_what_a_branch_was_made_of(diamond):
         0,
         [
             f"fold 1: new branch whole at {new['whole'][:9]}, begun at {old['root'][:9]}",
-            " Branch  Merged        Allowlist  Open, and how it was settled",
+            " Branch  Merged        Allowlist  Open",
             f" whole   #2 {old['left'][:9]}             nothing",
             f"         #3 {old['right'][:9]}             nothing",
             f" top     #9 {new['whole'][:9]}             nothing",

@@ -96,7 +96,7 @@ def test_a_branch_that_stands_elsewhere_after_a_kill_is_left_to_a_person(synced)
 
 def test_a_process_that_was_killed_holds_no_lock(world):
     folder = world.fork / ".git/merge_series"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     holder = subprocess.Popen(
         [
             sys.executable,
@@ -126,7 +126,7 @@ def test_the_log_shows_each_sync_and_what_is_reachable(synced):
     assert done.code == 0
     assert [line.rstrip() for line in done.err.splitlines()] == [
         f"main at {synced.new['main'][:9]} Add a readme",
-        " Branch   Merged          Allowlist  Open, and how it was settled",
+        " Branch   Merged          Allowlist  Open",
         f" ratchet  main {synced.new['main'][:9]}  1 -> 1     nothing",
         f" offsets  #1 {synced.new['ratchet'][:9]}    1 -> 1     nothing",
         f" by-hand  #1 {synced.new['ratchet'][:9]}    1 -> 1     nothing",

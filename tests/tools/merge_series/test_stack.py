@@ -285,7 +285,7 @@ def test_the_log_says_where_a_branch_began(two):
         [
             f"stack 1: new branch more at {heads['one'][:9]}, the head of what it is on",
             f"stack 2: new branch both at {made[:9]}, begun at {heads['two'][:9]}",
-            " Branch  Merged        Allowlist  Open, and how it was settled",
+            " Branch  Merged        Allowlist  Open",
             f" both    #7 {heads['one'][:9]}             nothing",
             "3 commits stood on the branches before; 3 of them are reachable now.",
         ],

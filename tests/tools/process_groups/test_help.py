@@ -1,9 +1,11 @@
 """The examples in the help can be typed."""
 
+import platform
 import shlex
 
 import pytest
 
+import stack
 from process_groups.cli import make_parser, run
 
 COMMANDS = ("list", "check", "refresh", "accessors")
@@ -31,3 +33,12 @@ def test_the_help_lists_every_exit_code(capsys):
         "exit status: 0 done, 1 failed, 2 wrong usage, 4 the check found something, "
         "130 interrupted\n"
     )
+
+
+def test_the_version_is_that_of_all_the_tools(capsys):
+    with pytest.raises(SystemExit) as ended:
+        run(["--version"])
+    assert ended.value.code == 0
+    written = capsys.readouterr()
+    version = f"process_groups {stack.VERSION}, Python {platform.python_version()}\n"
+    assert (written.out, written.err) == (version, "")

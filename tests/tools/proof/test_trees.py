@@ -18,7 +18,7 @@ CARRY = """
     (core / "names.py").write_text(words[0])
 """
 CALLS = (
-    "export 0.19.2 --output build/trees.new/unmodified\n"
+    "export --release 0.19.2 --output build/trees.new/unmodified\n"
     "apply --release 0.19.2 --output build/trees.new/fork\n"
 )
 FOLDER = Path("build/trees")

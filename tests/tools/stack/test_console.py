@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +74,38 @@ def ran(*arguments, **more):
 def test_how_a_command_ends(arguments, code, err):
     done = ran(*arguments)
     assert (done.returncode, done.stdout, done.stderr) == (code, "", err)
+
+
+LASTING = """\
+import tempfile, time
+with tempfile.TemporaryDirectory() as folder:
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+
+
+def started(command):
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_temporary_folder(number):
+    with started([sys.executable, "-c", TOOL, "fail", LASTING]) as process:
+        folder = Path(process.stdout.readline().strip())
+        assert folder.is_dir()
+        process.send_signal(number)
+        _, err = process.communicate()
+    assert (process.returncode, err) == (130, f"\n{INTERRUPTED}")
+    assert not folder.exists()
+
+
+def test_what_runs_without_a_terminal_goes_on_when_that_ends():
+    code = "import signal; print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)"
+    with started(["nohup", sys.executable, "-c", TOOL, "fail", code]) as process:
+        out, _ = process.communicate()
+    assert (process.returncode, out) == (0, "True\n")
 
 
 def test_a_fault_of_the_program_keeps_its_stack():

@@ -1,6 +1,12 @@
 """Edits: small structural changes to upstream files, named by where they land."""
 
-from carry.edits.applying import Applied, EditMismatch, apply_layers, probe_layers
+from carry.edits.applying import (
+    Applied,
+    EditMismatch,
+    apply_layers,
+    not_landing,
+    probe_layers,
+)
 from carry.edits.loading import load_edit_files, parse_edit_file
 from carry.edits.model import Edit, EditFile, Layer
 from carry.edits.planning import EditResult
@@ -14,6 +20,7 @@ __all__ = [
     "Layer",
     "apply_layers",
     "load_edit_files",
+    "not_landing",
     "parse_edit_file",
     "probe_layers",
 ]

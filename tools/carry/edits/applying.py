@@ -30,16 +30,35 @@ class EditMismatch(Refusal):
     Args:
         path: The file.
         failing: The edits that do not land.
+
+    Attributes:
+        lines: For people, a line an edit: its place, how often it was found, what comes nearest.
+        failing: As given.
     """
 
     def __init__(self, path: str, failing: Sequence[EditResult]) -> None:
-        lines = "; ".join(
+        self.lines = tuple(
             f"{result.edit.place}: found {result.found}, wanted {result.wanted}"
-            + (f" ({result.detail})" if result.detail else "")
+            + (f"; {result.detail}" if result.detail else "")
             for result in failing
         )
-        super().__init__(f"{path}: {len(failing)} of its edits do not land: {lines}")
+        super().__init__(not_landing(f"{path} is as it was", self.lines))
         self.failing = tuple(failing)
+
+
+def not_landing(what: str, lines: Sequence[str]) -> str:
+    """The message on edits that do not land, and what to do about them.
+
+    Args:
+        what: What did not happen for their sake.
+        lines: A line an edit, or a file of edits.
+    """
+    listed = "\n".join(f"  {line}" for line in lines)
+    return (
+        f"{what}, since these edits do not land:\n{listed}\n"
+        "Correct them there, or take a tree that has what they name (carry check tells of each, "
+        "carry report of each release)."
+    )
 
 
 def apply_layers(edit_file: EditFile, source: bytes, layers: Sequence[Layer]) -> Applied:

@@ -85,8 +85,10 @@ def test_nothing_is_applied_where_one_edit_fails(edit_file: Make) -> None:
     with pytest.raises(EditMismatch) as error:
         apply_layers(edits, SOURCE, [(1, 1)])
     assert str(error.value) == (
-        "megatron/x.py: 1 of its edits do not land: "
-        "megatron/x.edits.yml:7: before-call gg in f: found 0, wanted 1 (nearest: g)"
+        "megatron/x.py is as it was, since these edits do not land:\n"
+        "  megatron/x.edits.yml:7: before-call gg in f: found 0, wanted 1; nearest: g\n"
+        "Correct them there, or take a tree that has what they name (carry check tells of each, "
+        "carry report of each release)."
     )
 
 
