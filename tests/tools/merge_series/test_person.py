@@ -191,19 +191,6 @@ def test_continue_says_what_is_still_open(stopped, prepare, what):
     assert stopped.heads() == stopped.heads_before
 
 
-def test_a_merge_that_was_dropped_can_only_be_dropped(stopped):
-    stopped.git("merge", "--abort", where=stopped.desk)
-    done = stopped.run("sync", "--continue")
-    assert (done.code, done.err) == (
-        3,
-        (
-            f"error: {stopped.desk}: the merge is no longer under way and nothing was committed; "
-            f"drop the sync with {stopped.typed('sync --abort')}\n"
-        ),
-    )
-    assert stopped.heads() == stopped.heads_before
-
-
 def test_a_merge_that_was_dropped_in_the_worktree_is_to_be_made_again(stopped):
     stopped.git("merge", "--abort", where=stopped.desk)
     done = stopped.run("sync", "--continue")
@@ -211,7 +198,7 @@ def test_a_merge_that_was_dropped_in_the_worktree_is_to_be_made_again(stopped):
         3,
         (
             f"error: {stopped.desk}: the merge is no longer under way and nothing was committed; "
-            "drop it with merge_series sync --abort, then run merge_series sync\n"
+            f"drop it with {stopped.typed('sync --abort')}, then run {stopped.typed('sync')}\n"
         ),
     )
     assert stopped.heads() == stopped.heads_before
