@@ -240,7 +240,8 @@ def test_a_main_that_went_back_is_refused(synced):
     new = synced.git("rev-parse", "main")
     text = (
         f"main went back to {new[:12]} and no longer holds {old[:12]}, which sync 1 merged; put "
-        "main back, or take sync 1 back (merge_series undo), or name another branch with --main"
+        f"main back, or take sync 1 back ({synced.typed('undo')}), or name another branch with "
+        "--main"
     )
     assert refused(synced, *SYNCS, STACK, FOLD) == text
     assert lost(synced) == [text]
@@ -249,9 +250,9 @@ def test_a_main_that_went_back_is_refused(synced):
     reset_main(synced, old)
     assert lost(synced) == []
     elsewhere = ("--main", "upstream/main")
-    assert refused(synced, (*elsewhere, "sync")) == text.replace(
-        "main went", "upstream/main went"
-    ).replace("put main", "put upstream/main")
+    told = text.replace("main went", "upstream/main went").replace("put main", "put upstream/main")
+    told = told.replace(synced.typed("undo"), synced.typed("--main upstream/main undo"))
+    assert refused(synced, (*elsewhere, "sync")) == told
 
 
 def test_a_commit_of_main_that_no_branch_took_may_go(synced):
@@ -275,8 +276,8 @@ def test_a_main_that_was_replaced_is_refused(replaced):
     text = (
         f"main was rewritten: it is at {replaced.new[:12]} and no longer holds "
         f"{replaced.old[:12]}, which sync 1 merged; put main back, or take sync 1 back "
-        "(merge_series undo), or merge main by hand into a, where what it no longer has is to be "
-        "settled, then sync again"
+        f"({replaced.typed('undo')}), or merge main by hand into a, where what "
+        "it no longer has is to be settled, then sync again"
     )
     assert refused(replaced, *SYNCS, STACK, FOLD) == text
     assert lost(replaced) == [text]

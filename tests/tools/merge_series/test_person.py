@@ -211,7 +211,7 @@ def test_a_merge_that_was_dropped_in_the_worktree_is_to_be_made_again(stopped):
         3,
         (
             f"error: {stopped.desk}: the merge is no longer under way and nothing was committed; "
-            "drop it with merge_series sync --abort, then run merge_series sync\n"
+            f"drop it with {stopped.typed('sync --abort')}, then run {stopped.typed('sync')}\n"
         ),
     )
     assert stopped.heads() == stopped.heads_before

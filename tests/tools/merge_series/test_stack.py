@@ -159,7 +159,7 @@ def test_dependencies_on_different_mains_would_undo_what_a_child_did(hand):
     hand.git("switch", "--quiet", "main")
     done = refused(hand, "2", "3")
     places = f"child stands on {old[:12]} of main and other on {new[:12]}"
-    assert (done.code, done.err) == (1, f"error: {places}; run merge_series sync first\n")
+    assert (done.code, done.err) == (1, f"error: {places}; run {hand.typed('sync')} first\n")
     assert hand.run("sync").code == 0
     done = add(hand, "2", "3")
     assert done.code == 0, done.err
@@ -180,7 +180,7 @@ def test_dependencies_behind_each_other_are_refused(hand, on):
     hand.grow("top", "left", {"top.txt": "1\n"})
     hand.commit("root", {"root.txt": "2\n"}, "Go on")
     done = refused(hand, *on)
-    assert (done.code, done.err) == (1, "error: left lacks #1; run merge_series sync first\n")
+    assert (done.code, done.err) == (1, f"error: left lacks #1; run {hand.typed('sync')} first\n")
     assert hand.run("sync").code == 0
     done = add(hand, *on)
     assert done.code == 0, done.err
