@@ -24,7 +24,7 @@ from carry.replacing import write_once
 from carry.report import OLDEST, TreeReport, choose, exit_code, report_releases, report_tree
 from carry.report_view import edit_tables, nearest_candidates, summary, tree_table
 from carry.wheel import build_wheel
-from stack.command_line import Tool
+from stack.command_line import Tool, json_option
 from stack.console import people, print_json, run
 from stack.errors import ExitCode, Refusal
 from stack.lock import lock_repository
@@ -62,7 +62,7 @@ def carry(context: click.Context, series: Path) -> None:
 @click.argument(
     "bases", nargs=-1, required=True, metavar="TREE_OR_RELEASE...", type=ReleaseOrTree()
 )
-@click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
+@json_option
 @click.pass_obj
 def check_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> ExitCode:
     """Say for each edit how often it matches and how often it should.
@@ -87,7 +87,7 @@ def check_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> Exi
 
 @carry.command("report", epilog=texts.REPORT)
 @click.argument("bases", nargs=-1, metavar="[TREE_OR_RELEASE...]", type=ReleaseOrTree())
-@click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
+@json_option
 @click.pass_obj
 def report_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> ExitCode:
     """Say on which of the releases that the package index offers the series lands.

@@ -1,7 +1,6 @@
 """The commands that change the series itself: ``stack`` and ``fold``."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import click
 
@@ -114,13 +113,7 @@ def fold_command(  # noqa: PLR0913, PLR0917 - click hands over every option
     )
 
 
-def show_rewrite(path: Path, diff: str, *, is_kept: bool) -> None:
-    """Say what became of SERIES.md, or would."""
-    people.print(f"{path} {'is changed' if is_kept else 'would change'}:")
-    people.print(diff, soft_wrap=True)
-
-
 def _show(merged: Sequence[MergeRecord], rewrite: Rewrite, *, is_kept: bool) -> None:
     if merged:
         people.print(report.merge_table(merged))
-    show_rewrite(rewrite.path, rewrite.diff, is_kept=is_kept)
+    people.print(report.rewritten(rewrite.path, rewrite.diff, is_kept=is_kept), soft_wrap=True)

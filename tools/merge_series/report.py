@@ -1,6 +1,7 @@
 """The tables a person reads."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -128,3 +129,15 @@ def _node(pull_request: PullRequest, status: BranchStatus, others: Sequence[int]
     if status.summary != "up to date":
         text.append(f"  [{status.summary}]", style="yellow")
     return text
+
+
+def reachable(before: int, lost: int) -> str:
+    """That no commit was lost, or how many were."""
+    return (
+        f"{before} commits stood on the branches before; {before - lost} of them are reachable now."
+    )
+
+
+def rewritten(path: Path, diff: str, *, is_kept: bool) -> str:
+    """What became of SERIES.md, or would."""
+    return f"{path} {'is changed' if is_kept else 'would change'}:\n{diff}"

@@ -5,7 +5,9 @@ The man pages are made of the same texts; see ``man_page``.
 
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from types import MappingProxyType
 from typing import override
 
 import click
@@ -24,10 +26,21 @@ _EXIT_CODES = {
 
 
 class Tool(click.Group):
-    """A command line that knows ``--version``, and ``--color`` before and after its commands."""
+    """A command line that knows ``--version``, and ``--color`` before and after its commands.
 
-    def __init__(self, *arguments: object, **attributes: object) -> None:
+    Args:
+        commands_in: Where commands are that are imported when they are needed, such as
+            ``package.module:function``, by their names.
+    """
+
+    def __init__(
+        self,
+        *arguments: object,
+        commands_in: Mapping[str, str] = MappingProxyType({}),
+        **attributes: object,
+    ) -> None:
         super().__init__(*arguments, **attributes)  # type: ignore[arg-type] # click's own, handed on
+        self._commands_in = commands_in
         self.params += [_version_option(), _color_option()]
 
     @override
@@ -36,9 +49,36 @@ class Tool(click.Group):
         super().add_command(cmd, name)
 
     @override
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = self._commands_in.get(cmd_name)
+        if place is not None and cmd_name not in self.commands:
+            module, _, function = place.partition(":")
+            self.add_command(getattr(import_module(module), function))
+        return super().get_command(ctx, cmd_name)
+
+    @override
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self._commands_in, *(n for n in self.commands if n not in self._commands_in)]
+
+    def all_commands(self) -> dict[str, click.Command]:
+        """Every command by its name."""
+        context = click.Context(self)
+        found = {name: self.get_command(context, name) for name in self.list_commands(context)}
+        return {name: command for name, command in found.items() if command is not None}
+
+    @override
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary(self.commands[name])) for name in self.commands])
+            formatter.write_dl(
+                [(n, summary(command)) for n, command in self.all_commands().items()]
+            )
+
+
+def json_option[**P, R](command: Callable[P, R]) -> Callable[P, R]:
+    """Give a command the option ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")(
+        command
+    )
 
 
 def summary(command: click.Command) -> str:

@@ -12,6 +12,7 @@ from inspect import cleandoc
 import click
 
 from stack import VERSION
+from stack.command_line import Tool
 
 _LITERAL = "\b\n"
 _EXIT_CODES = "Exit codes: "
@@ -27,7 +28,7 @@ _SPECIAL = {
 }
 
 
-def man_page(tool: click.Group, name: str, *related: str) -> str:
+def man_page(tool: Tool, name: str, *related: str) -> str:
     """The manual page of a command line, section 1, in roff's ``man`` macros.
 
     Args:
@@ -39,7 +40,7 @@ def man_page(tool: click.Group, name: str, *related: str) -> str:
         return "\n".join([*_lines(tool, context, related), ""])
 
 
-def _lines(tool: click.Group, context: click.Context, related: tuple[str, ...]) -> Iterator[str]:
+def _lines(tool: Tool, context: click.Context, related: tuple[str, ...]) -> Iterator[str]:
     name = str(context.info_name)
     first, *rest = _paragraphs(tool.help)
     *examples, codes = _paragraphs(tool.epilog)
@@ -54,7 +55,7 @@ def _lines(tool: click.Group, context: click.Context, related: tuple[str, ...]) 
     yield ".SH OPTIONS"
     yield from _options(tool, context)
     yield ".SH COMMANDS"
-    for part, command in tool.commands.items():
+    for part, command in tool.all_commands().items():
         with click.Context(command, info_name=part, parent=context) as inner:
             yield f".SS {_escaped(f'{name} {part}')}"
             yield from _usage(command, inner)

@@ -19,7 +19,9 @@ from stack.command_line import examples_of
 ROOT = Path(__file__).parents[3]
 TOOLS = {"carry": carry, "merge_series": merge_series}
 COMMANDS = [
-    (name, command) for name, tool in TOOLS.items() for command in (tool, *tool.commands.values())
+    (name, command)
+    for name, tool in TOOLS.items()
+    for command in (tool, *tool.all_commands().values())
 ]
 DOCUMENTS = ("README.md", "tools/merge_series/COMPARISON.md")
 
@@ -128,7 +130,7 @@ def test_a_man_page_holds_every_command_option_and_example():
         page = (
             man_pages()[f"{name}.1"].replace("\\-", "-").replace("\\(aq", "'").replace("\\e", "\\")
         )
-        for command in (tool, *tool.commands.values()):
+        for command in (tool, *tool.all_commands().values()):
             for option in command.params:
                 if isinstance(option, click.Option) and not option.hidden:
                     assert f".B {option.opts[0]}" in page

@@ -24,6 +24,7 @@ from merge_series.review.script import script
 from merge_series.review.since import since
 from merge_series.review.standing import find_pull_request, find_read_commit, stand
 from merge_series.review.words import alone_text, links_table, since_text
+from stack.command_line import json_option
 from stack.completion import PullRequestName
 from stack.console import people, print_json
 from stack.errors import ExitCode
@@ -96,7 +97,7 @@ def show_command(place: Place, pr: str, read: str | None) -> None:
 
 @click.command("links", epilog=texts.LINKS)
 @click.argument("file", type=click.File(encoding="utf-8-sig", errors="surrogateescape"))
-@click.option("--json", "as_json", is_flag=True, help="Write JSON to standard output.")
+@json_option
 @click.pass_obj
 def links_command(place: Place, file: TextIO, *, as_json: bool) -> ExitCode:
     """Check that review links still lead where they led.
@@ -195,6 +196,3 @@ def _write_patch(text: bytes) -> None:
 def _write(text: bytes) -> None:
     sys.stdout.buffer.write(text)
     sys.stdout.flush()
-
-
-COMMANDS = (describe_command, show_command, links_command, publish_command)

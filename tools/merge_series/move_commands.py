@@ -1,0 +1,90 @@
+"""The commands about what was done before: ``undo``, ``redo``, ``push`` and ``forget``."""
+
+from collections.abc import Callable, Mapping
+
+import click
+
+from carry.carried import Carrier
+from merge_series import help_texts as texts
+from merge_series.journal import DoneSync
+from merge_series.operations import Operations
+from merge_series.place import Place
+from merge_series.push import plan_push, push
+from merge_series.recorded import Recorded
+from merge_series.sync import refuse_stopped
+from merge_series.undo import to_redo, to_undo
+from stack.console import people
+from stack.repository import Repository, Sha
+from stack.words import counted
+
+
+@click.command("undo", epilog=texts.UNDO)
+@click.option("--dry-run", is_flag=True, help="Say what would be taken back; change nothing.")
+@click.pass_obj
+def undo_command(place: Place, *, dry_run: bool) -> None:
+    """Take back the last operation that moved branches; run it twice to go two back."""
+    record = _carry_out(place, to_undo, is_kept=not dry_run)
+    if dry_run:
+        people.print(f"Would take back {record.name}:")
+    else:
+        people.print(f"Took back {record.name}; redo brings it again.")
+    _say_moved(record.new, record.old)
+
+
+@click.command("redo", epilog=texts.REDO)
+@click.option("--dry-run", is_flag=True, help="Say what would be brought again; change nothing.")
+@click.pass_obj
+def redo_command(place: Place, *, dry_run: bool) -> None:
+    """Bring the operation again that the last undo took back."""
+    record = _carry_out(place, to_redo, is_kept=not dry_run)
+    if dry_run:
+        people.print(f"Would bring {record.name} again:")
+    else:
+        people.print(f"Brought {record.name} again.")
+    _say_moved(record.old, record.new)
+
+
+def _carry_out(
+    place: Place, choose: Callable[[Repository, Operations], DoneSync], *, is_kept: bool
+) -> DoneSync:
+    """Move the operation that is chosen back or forth; if not kept, only check that it can be."""
+    with place.at_work(is_kept=is_kept) as (repository, operations):
+        refuse_stopped(operations)
+        record = choose(repository, operations)
+        if is_kept:
+            operations.carry_out(record)
+        return record
+
+
+def _say_moved(before: Mapping[str, Sha | None], after: Mapping[str, Sha | None]) -> None:
+    for branch, head in after.items():
+        now = "gone" if head is None else head[:9]
+        people.print(f"  {branch}: {(before[branch] or 'new')[:9]} -> {now}", soft_wrap=True)
+
+
+@click.command("push", epilog=texts.PUSH)
+@click.option("--remote", help="Where to push; git's own settings say, if this does not.")
+@click.option("--dry-run", is_flag=True, help="Say what would be pushed; change nothing.")
+@click.pass_obj
+def push_command(place: Place, remote: str | None, *, dry_run: bool) -> None:
+    """Push the branches of the series, all or none, by fast-forwards alone."""
+    carrier = Carrier.open(place.series)
+    if dry_run:
+        with Repository.open(place.repo) as repository:
+            planned = plan_push(repository, carrier, place.main, remote)
+    else:
+        with place.at_work() as (repository, _):
+            planned = plan_push(repository, carrier, place.main, remote)
+            push(repository, planned)
+    for line in planned.told(dry_run=dry_run):
+        people.print(line, soft_wrap=True)
+
+
+@click.command("forget", epilog=texts.FORGET)
+@click.argument("path")
+@click.pass_obj
+def forget_command(place: Place, path: str) -> None:
+    """Drop how people settled conflicts in PATH, so that they are asked again."""
+    with Repository.open(place.repo) as repository, Operations(repository).lock():
+        count = Recorded(repository).forget(path)
+    people.print(f"Dropped {counted(count, 'resolution')} of {path}.")

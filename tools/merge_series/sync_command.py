@@ -1,0 +1,120 @@
+"""The command ``sync``."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from carry.carried import Carrier
+from merge_series import help_texts as texts
+from merge_series import report
+from merge_series.place import Place
+from merge_series.sync import Synced, Syncer, abort_sync, dry_run
+from stack.command_line import json_option, typed
+from stack.console import people, print_json
+from stack.errors import ExitCode
+
+_DRY_RUN = "Nothing was changed: this was a dry run."
+
+
+def _landed(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[int, str]:
+    landed = {}
+    for value in values:
+        number, found, sha = value.partition("=")
+        number = number.removeprefix("#")
+        if not found or not sha or not number.isdecimal() or int(number) in landed:
+            raise click.BadParameter(f"{value}: write each PR once, like 8045=1a2b3c4d")
+        landed[int(number)] = sha
+    return landed
+
+
+@click.command("sync", epilog=texts.SYNC)
+@click.option(
+    "--dry-run", "mode", flag_value="dry-run", help="Say what would be merged; change nothing."
+)
+@click.option(
+    "--continue", "mode", flag_value="continue", help="Go on after a person settled a merge."
+)
+@click.option(
+    "--abort", "mode", flag_value="abort", help="Drop a sync that waits; no branch has moved."
+)
+@click.option(
+    "--landed",
+    multiple=True,
+    metavar="N=SHA",
+    callback=_landed,
+    help="The commit of main that ends the landing of PR N, where no subject there says so.",
+)
+@click.option(
+    "--update-worktrees",
+    is_flag=True,
+    help="Fast-forward branches where they are checked out; a local change there stops it.",
+)
+@json_option
+@click.pass_obj
+def sync_command(
+    place: Place,
+    mode: str | None,
+    landed: dict[int, str],
+    *,
+    update_worktrees: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Bring main and every dependency into every branch."""
+    carrier = Carrier.open(place.series)
+    if landed and mode in {"continue", "abort"}:
+        raise click.UsageError(f"--landed belongs to the sync that began; --{mode} knows it")
+    if mode == "dry-run":
+        result = dry_run(place.repo, carrier, place.main, people.print, landed)
+        ended = _show(result, None, as_json=as_json)
+        _show_landed(place, result, is_kept=False)
+        return ended
+    with place.at_work(update_worktrees=update_worktrees) as (repository, operations):
+        if mode == "abort":
+            dropped = abort_sync(operations)
+            people.print(f"Dropped the sync that waited at {dropped.branch}; no branch moved.")
+            return ExitCode.DONE
+        syncer = Syncer(repository, carrier, operations, people.print)
+        result = syncer.continue_sync() if mode == "continue" else syncer.sync(place.main, landed)
+        ended = _show(result, operations.worktree, as_json=as_json)
+        _show_landed(place, result, is_kept=True)
+        return ended
+
+
+def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
+    pending = result.pending
+    if as_json:
+        print_json(asdict(result))
+    elif result.merged:
+        people.print(report.merge_table(result.merged))
+    if pending is None:
+        if not result.merged:
+            people.print("Every branch is up to date; nothing was changed.")
+        people.print(report.reachable(result.commits_before, result.commits_lost))
+        if worktree is None:
+            people.print(_DRY_RUN)
+        return ExitCode.DONE
+    people.print(f"{pending.branch}: merging {pending.source} needs a person for:")
+    for path, why in pending.unsettled.items():
+        people.print(f"  {path}: {why}")
+    if pending.settled:
+        people.print("Settled already:")
+    for file in pending.settled:
+        people.print(f"  {file.path}: {file.how}")
+    if worktree is None:
+        people.print(_DRY_RUN)
+    else:
+        people.print(
+            f"The merge waits in {worktree}\nSettle it there, git add or commit, then run "
+            f"{typed('merge_series sync --continue')} (or --abort). No branch has moved.",
+            soft_wrap=True,
+        )
+    return ExitCode.WAITING
+
+
+def _show_landed(place: Place, result: Synced, *, is_kept: bool) -> None:
+    for number, commit in result.landed.items():
+        people.print(f"#{number} landed in {place.main} as {commit[:12]}; its branch is kept.")
+    if result.series_diff:
+        text = report.rewritten(place.series, result.series_diff, is_kept=is_kept)
+        people.print(text, soft_wrap=True)

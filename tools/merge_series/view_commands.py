@@ -1,0 +1,126 @@
+"""The commands that say how the branches stand: ``status``, ``graph``, ``verify`` and ``log``."""
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from merge_series import help_texts as texts
+from merge_series import report
+from merge_series.changes import changes, landings_seen
+from merge_series.inspect import BranchStatus, statuses, verify
+from merge_series.lost import lost
+from merge_series.operations import Operations
+from merge_series.place import Place
+from merge_series.plan import resolve_main
+from merge_series.reachable import count_commits
+from stack.command_line import json_option
+from stack.console import people, print_json
+from stack.errors import ExitCode
+from stack.refs import heads
+
+_STATUS_WIDTH = 80  # also where more would fit: it is what people send each other
+
+
+@click.command("status", epilog=texts.STATUS)
+@json_option
+@click.pass_obj
+def status_command(place: Place, *, as_json: bool) -> None:
+    """Say where every branch stands."""
+    with place.open() as (repository, carrier):
+        main = resolve_main(repository, carrier, place.main)
+        rows = statuses(repository, carrier, main)
+        operations = Operations(repository)
+        waiting = operations.stopped()
+        said = [str(change) for change in changes(repository, carrier, operations, main)]
+        said += landings_seen(repository, carrier, main)
+        gone = lost(repository, carrier, operations, place.main, main)
+        killed = [record for record in operations.journal.records() if record.is_under_way]
+    if as_json:
+        branches = [_status_json(row) for row in rows]
+        waits = None if waiting is None else waiting.pending.branch
+        data = {"main": main, "branches": branches, "changes": said, "lost": gone, "waits": waits}
+        print_json(data)
+        return
+    said += gone
+    if waiting is not None:
+        said.append(f"A sync waits for a person at {waiting.pending.branch}.")
+    said += [
+        f"An earlier {record.action} was killed while it moved branches; the next command that "
+        "moves any finishes or drops it first."
+        for record in killed
+    ]
+    for part in (f"{place.main} is at {main[:12]}", report.status_table(rows), *said):
+        people.print(part, width=_STATUS_WIDTH)
+
+
+@click.command("graph", epilog=texts.GRAPH)
+@json_option
+@click.pass_obj
+def graph_command(place: Place, *, as_json: bool) -> None:
+    """Draw the stack."""
+    with place.open() as (repository, carrier):
+        rows = statuses(repository, carrier, resolve_main(repository, carrier, place.main))
+    if as_json:
+        edges = {pr.name: [f"#{n}" for n in pr.depends_on] or ["main"] for pr in carrier.series}
+        print_json(edges)
+        return
+    people.print(report.stack_tree(carrier, rows, place.main))
+
+
+@click.command("verify", epilog=texts.VERIFY)
+@json_option
+@click.pass_obj
+def verify_command(place: Place, *, as_json: bool) -> ExitCode:
+    """Check that nothing was lost and that every branch is what it says."""
+    with place.open() as (repository, carrier):
+        main = resolve_main(repository, carrier, place.main)
+        checks = verify(repository, carrier, Operations(repository), place.main, main)
+    faults = [check for check in checks if check.found]
+    if as_json:
+        print_json([asdict(check) for check in checks])
+    else:
+        people.print(report.check_table(checks))
+        people.print(f"{len(checks)} checks, {len(faults)} found something.")
+    return ExitCode.FOUND if faults else ExitCode.DONE
+
+
+@click.command("log", epilog=texts.LOG)
+@json_option
+@click.pass_obj
+def log_command(place: Place, *, as_json: bool) -> None:
+    """Show every operation that moved branches: what was merged, how each file was settled."""
+    with place.open() as (repository, carrier):
+        done = Operations(repository).done()
+        now = heads(repository, [pull_request.branch for pull_request in carrier.series])
+        first = {b: old or sync.new[b] for sync in reversed(done) for b, old in sync.old.items()}
+        gone = {b: head for b, head in first.items() if repository.resolve(head) is None}
+        here = {b: head for b, head in first.items() if b in now and b not in gone}
+        mains = {sync.main: repository.resolve(sync.main) for sync in done}
+        subjects = {
+            main: repository.message(main).partition("\n")[0] if there else ""
+            for main, there in mains.items()
+        }
+        base = next((there for there in mains.values() if there), None)
+        counts = (0, 0) if base is None else count_commits(repository, base, here, now)
+    if as_json:
+        print_json([asdict(sync) for sync in done])
+        return
+    for sync in done:
+        people.print(report.done_table(sync, subjects[sync.main]))
+    for branch, head in gone.items():
+        people.print(f"{branch}: its head {head[:12]} is no longer in the repository.")
+    people.print(report.reachable(*counts))
+
+
+def _status_json(row: BranchStatus) -> dict[str, Any]:
+    return {
+        "pr": row.pull_request.number,
+        "branch": row.pull_request.branch,
+        "state": row.pull_request.state,
+        "head": row.head,
+        "ahead": row.ahead,
+        "behind": row.behind,
+        "lacks": [pull_request.number for pull_request in row.lacks],
+        "summary": row.summary,
+    }
