@@ -94,6 +94,11 @@ class _Suspect:
     text: str
 
 
+def _above(owner: int, closures: Mapping[int, frozenset[int]]) -> Iterator[int]:
+    """A PR and all that depend on it, directly or not."""
+    return (number for number, closure in closures.items() if owner in closure)
+
+
 @dataclass(frozen=True, slots=True)
 class _Finder:
     repository: Repository
@@ -156,14 +161,14 @@ class _Finder:
         accounted = self._accounted()
         left = {s: held for s, held in self.history.held.items() if s not in accounted}
         suspects = []
-        told: list[tuple[int, int]] = []
+        told: dict[int, int] = {}  # by PR: the branches that hold a merge of it
         for sha, held in left.items():
             commit = self.history.commits[sha]
             merged = _MERGED.match(commit.subject) if commit.is_merge else None
             if merged is not None and commit.parents[1] in left:
                 number = int(merged[1])
                 suspects.append(_Suspect(held, frozenset([number]), self._gone(number)))
-                told.append((held, number))
+                told[number] = told.get(number, 0) | held
         closures = {pr.number: self._allowed(pr) for pr in self.carrier.series}
         explained: dict[int, bool] = {}
         for sha, held in left.items():
@@ -172,9 +177,9 @@ class _Finder:
                 continue
             if held not in explained:
                 holders = self.history.holders(sha)
-                merged_in = (number in holders for mask, number in told if mask & held)
-                explained[held] = any(merged_in) or any(
-                    all(owner in closures[holder] for holder in holders) for owner in holders
+                explained[held] = any(
+                    not held & ~(told.get(owner, 0) | self.history.mask(_above(owner, closures)))
+                    for owner in holders
                 )
             if not explained[held]:
                 suspects.append(self._shared(commit, closures))

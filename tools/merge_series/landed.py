@@ -203,7 +203,8 @@ class _Finder:
                 found = self._differing(landing, head)
                 if not found:
                     return landing
-                differing = found if differing is None else differing
+                # The shortest says most: what else it differs in is other commits of main.
+                differing = found if head == ours else differing
         paths = ", ".join(differing or ["no file that can be compared"])
         raise Refusal(
             f"main has #{number} as {last}, but that is not {pull_request.branch} at "

@@ -40,8 +40,10 @@ class Seen:
         pull_request: The PR.
         head: Head of its branch.
         place: Where in ``MainLine.commits`` the landing ends; -1 if before all of them.
-        lengths: How many commits of main the landing may be, likeliest first; empty where main
-            contains the head itself, so that nothing has to be absorbed.
+        lengths: How many commits of main the landing may be, longest first: where the last
+            commits of a rebase are a landing, main had the first ones just before, and a branch
+            must not take those as main's own. Empty where main contains the head itself, so that
+            nothing has to be absorbed.
         reverted_by: The commit of main that reverts it, if one does.
     """
 
@@ -151,7 +153,7 @@ class _Looker:
 
     def _lengths(self, pull_request: PullRequest) -> tuple[int, ...]:
         """A squash is one commit; a rebase as many as the PR has, or fewer if some were empty."""
-        return tuple(range(1, max(len(self._own(pull_request)), 1) + 1))
+        return tuple(range(max(len(self._own(pull_request)), 1), 0, -1))
 
     def _own(self, pull_request: PullRequest) -> tuple[Commit, ...]:
         number = pull_request.number

@@ -94,6 +94,23 @@ def test_a_removed_dependency_that_the_branch_began_at_is_refused(fan):
     assert (done.code, done.err) == (1, f"error: {text.format(5, '#1')}\n")
 
 
+def test_a_removed_dependency_is_refused_also_where_another_branch_merged_it(fan):
+    first = fan.git("rev-parse", "root")
+    fan.commit("root", {"root.txt": "2\n"}, "Go on")
+    fan.git("switch", "--quiet", "-c", "five", "left")
+    fan.git("merge", "--quiet", "-m", "Merge what root does from #1", "root")
+    fan.git("switch", "--quiet", "main")
+    fan.declare("#1 root main", "#2 left main", "#3 right #1", "#4 top #2,#3", "#5 five #2,#1")
+    text = (
+        f"SERIES.md:5: #1 holds {first[:12]} 'Root 1', as #1 and #2 do, none of which depends on "
+        f"another or on a PR that brings it; {STAYS}: write the dependency that is missing, or "
+        "begin this PR anew on a branch of another name"
+    )
+    assert text in said(fan)
+    done = refused(fan)
+    assert (done.code, done.err.splitlines()[-1]) == (1, f"error: {text}")
+
+
 def test_a_removed_pr_whose_branch_others_contain_is_refused(fan):
     fan.commit("main", {"README": "1\n"}, "Go on")
     assert fan.run("sync").code == 0

@@ -356,6 +356,21 @@ def test_a_part_of_a_rebased_parent_is_no_landing(pair):
     assert "landed" not in done.err
 
 
+def test_the_first_commits_of_a_rebased_parent_are_not_taken_for_others_of_main(hand):
+    hand.declare(PARENT, CHILD)
+    hand.grow("parent", "main", {"test_parent.py": "assert 1\n"}, {"notes.txt": "one\n"})
+    hand.grow("child", "parent", {"test_parent.py": None})
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    hand.git("cherry-pick", "parent~1", "parent")
+    done = hand.run("sync", "--landed", f"1={hand.git('rev-parse', 'main')}")
+    assert done.code == 0, done.err
+    assert hand.files("child") == {
+        "README": "1\n",
+        "notes.txt": "one\n",
+        "shared.txt": START["shared.txt"],
+    }
+
+
 def test_a_landing_that_was_reverted_stops(pair):
     landing = pair.squash("parent", "Do parent (#1)")
     pair.git("revert", "--no-edit", landing)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from small_fork import Fork
-from tokens import NAMES, READS, Events, Tokens, file_of
+from tokens import Events, Tokens, file_of
 
 
 class Desk:
@@ -75,10 +75,10 @@ class Desk:
         for path, blobs in self.unmerged().items():
             named = (file_of(self._fork.blob(blob)) for blob in blobs)
             files |= {file for file in named if file} or {path}
+        code = self._tokens.code(events)
         for file in files:
-            if file in {NAMES, READS}:
-                text = self._tokens.names(events) if file == NAMES else self._tokens.reads(events)
-                (desk / file).write_bytes(text)
+            if file in code:
+                (desk / file).write_bytes(code[file])
                 continue
             for there in desk.glob("*.txt*"):
                 if file_of(there.read_bytes()) == file:

@@ -1,4 +1,4 @@
-"""A small bare repository with its SERIES.md, and the program run on it in this process.
+"""A small bare repository beside its SERIES.md, and the program run on it in this process.
 
 Objects are read through one ``git cat-file`` and kept: what a branch holds costs no process.
 """
@@ -24,23 +24,6 @@ KILLED = -signal.SIGKILL
 
 _LONGEST_RUN = 60  # seconds, of a run that takes about one
 
-_SECTION = """
-## #1 Do b1
-
-### Why
-Why.
-### What
-What.
-### Tests
-Tests.
-### Compatibility
-None.
-### Commits
-1. **Record the reads**
-
-   Regenerates: `tools/process_groups/allowlist.txt`
-"""
-
 # Git commands that may leave something in the repository, as the kill tests count them.
 _WRITES = {"update-ref", "worktree", "read-tree", "update-index"}
 
@@ -63,6 +46,7 @@ class Commit:
         files: The files it writes; None for one that goes.
         subject: Its message.
         tree: What stands in place of the first parent's files, if anything.
+        is_picked: Whether the hosting commits it, who wrote another one like it.
     """
 
     branch: str
@@ -70,6 +54,7 @@ class Commit:
     files: Mapping[str, bytes | None]
     subject: str
     tree: str = ""
+    is_picked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +74,14 @@ class Fork:
     """The repository.
 
     Args:
-        root: An empty folder for it and for SERIES.md.
-        depends: What each PR depends on, by number.
+        root: An empty folder for it and for all that belongs to it.
+        series: The SERIES.md that the program works with.
     """
 
-    def __init__(self, root: Path, depends: Mapping[int, tuple[int, ...]]) -> None:
-        self.root = root
+    def __init__(self, root: Path, series: Path) -> None:
+        self.root, self.series = root, series
         self.path = root / "fork"
         self.state = self.path / "merge_series"
-        self.series = root / "SERIES.md"
-        rows = [
-            f"| #{n} | `b{n}` | {', '.join(f'#{d}' for d in on) or 'main'} | Do b{n} | open |"
-            for n, on in depends.items()
-        ]
-        table = ["| PR | Branch | Depends on | Title | State |", "|---|---|---|---|---|", *rows]
-        sections = [_SECTION, *(f"\n## #{n} Do b{n}\n" for n in depends if n > 1)]
-        self.series.write_text("# Series\n\n" + "\n".join(table) + "\n" + "".join(sections))
         subprocess.run(["git", "init", "--quiet", "--bare", self.path], check=True)
         self._objects = subprocess.Popen(
             ["git", "-C", self.path, "cat-file", "--batch"],
@@ -164,6 +141,10 @@ class Fork:
     def _contained(self, commit: str) -> frozenset[str]:
         return frozenset([commit]).union(*map(self.contained, self.parents(commit)))
 
+    def subject(self, commit: str) -> str:
+        """The first line of a commit's message."""
+        return self._read(commit).decode().partition("\n\n")[2].partition("\n")[0]
+
     def first_parents(self, commit: str) -> Iterator[str]:
         """The commits that a branch was at, newest first."""
         yield commit
@@ -192,11 +173,16 @@ class Fork:
         return dict(line.split() for line in listed.splitlines())
 
     def kept(self) -> dict[str, object]:
-        """All that a run which is refused leaves as it was: refs, records, SERIES.md."""
-        records = [*self.state.glob("*.json"), *self.state.glob("done/*")]
-        kept: dict[str, object] = {str(file): file.read_bytes() for file in records}
+        """All that a run which is refused leaves as it was: refs, settings, records, SERIES.md."""
+        files = [*self.state.glob("*.json"), *self.state.glob("done/*")]
+        files += [self.path / "config", self.path / "HEAD"]
+        kept: dict[str, object] = {str(file): file.read_bytes() for file in files}
         refs = self._refs()
         return kept | {"series": self.series.read_bytes(), "refs": refs, "heads": _heads(refs)}
+
+    def objects(self) -> list[str]:
+        """The files of the object database."""
+        return sorted(map(str, (self.path / "objects").rglob("*")))
 
     def commit(self, commits: Iterable[Commit]) -> list[str]:
         """Make commits on branches, in one process; later ones may name earlier ones as ``:1``.
@@ -208,9 +194,11 @@ class Fork:
         count = 0
         for count, commit in enumerate(commits, 1):
             message = commit.subject.encode()
-            ident = b"Ada Test <ada@example.org> 1767323045 +0000"
+            author = b"Ada Test <ada@example.org> 1767323045 +0000"
+            committer = author.replace(b"Ada Test", b"Hosting") if commit.is_picked else author
             stream.write(f"commit refs/heads/{commit.branch}\nmark :{count}\n".encode())
-            stream.write(b"committer %s\ndata %d\n%s\n" % (ident, len(message), message))
+            stream.write(b"author %s\ncommitter %s\n" % (author, committer))
+            stream.write(b"data %d\n%s\n" % (len(message), message))
             for word, parent in zip(["from", *["merge"] * 9], commit.parents, strict=False):
                 stream.write(f"{word} {parent}\n".encode())
             if commit.tree:
@@ -229,8 +217,14 @@ class Fork:
         assert len(rows) == count
         return [row.split()[1] for row in rows]
 
-    def squash(self, main: str, head: str) -> tuple[str, bool]:
-        """The tree of a PR squashed on main; whether all but the allowlist merged cleanly."""
+    def pick(self, tip: str, commit: str) -> tuple[str, bool]:
+        """What ``merge`` says of picking a commit onto another."""
+        base = self.parents(commit)[0]
+        onto = self.git("commit-tree", "-p", base, "-m", "To pick onto", f"{tip}^{{tree}}")
+        return self.merge(onto, commit)
+
+    def merge(self, main: str, head: str) -> tuple[str, bool]:
+        """The tree of git's own merge; whether all but the allowlist merged cleanly."""
         said = self.git("merge-tree", "--write-tree", "--name-only", main, head, status=1)
         tree, *rest = said.split("\n\n")[0].splitlines()
         return tree, set(rest) <= {ALLOWLIST}

@@ -4,9 +4,10 @@ What must hold is known apart from git: see ``tokens``. To look for something ne
 
     MERGE_SERIES_EXAMPLES=2000 MERGE_SERIES_SEED=1 pytest tests/tools/merge_series/stateful -rP
 
-Another seed draws other examples; ``-rP`` shows what the runs met. An example takes about a second;
-``--basetemp`` on a file system in memory saves a part of it. Without these settings the test makes
-the same few examples each time.
+Another seed draws other examples; ``-rP`` shows what the runs met, and a run of many fails where
+some of that never came about: see ``expected``. An example takes about a second; ``--basetemp`` on
+a file system in memory saves a part of it. Without these settings the test makes the same few
+examples each time.
 """
 
 import os
@@ -15,7 +16,8 @@ import sys
 from collections import Counter
 
 import pytest
-from checked_stack import TEXTS, CheckedStack
+from checked_stack import moved
+from expected import ENOUGH, unmet
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -25,37 +27,16 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from small_fork import KILLED, Commit, Kill, Ran
-from tokens import ALLOWLIST, NAMES, READS, SLOTS, Edit, change, faults, written
+from people import rarely, some_works, works
+from series_rules import SeriesRules, kills
+from small_fork import KILLED, Ran
+from small_series import live
+from tokens import READS, Edit
 
 EXAMPLES = int(os.environ.get("MERGE_SERIES_EXAMPLES", "0"))
 
-OWN = ("own1", "own2")  # what the first PRs begin with
-ACTIONS = ("add", "replace", "replace", "remove")
-edits = st.one_of(
-    st.builds(
-        Edit,
-        st.sampled_from(ACTIONS),
-        st.sampled_from((*TEXTS, *OWN, NAMES, READS)),
-        st.integers(0, SLOTS - 1),
-    ),
-    st.builds(
-        Edit, st.sampled_from(["delete", "rename"]), st.sampled_from((*TEXTS, *OWN)), st.just(0)
-    ),
-)
-# Where work goes on, and what is done there, in one commit each.
-works = st.lists(
-    st.tuples(st.integers(0, 8), st.lists(edits, min_size=1, max_size=3)), min_size=1, max_size=6
-)
-some_works = st.one_of(works, works, st.just([]))
 # What a person does first who is not careful where a merge waits.
 slips = st.sampled_from(["", "", "add markers", "commit elsewhere", "move a branch"])
-# The journal and what follows it are the last of a run's writes, and few of many.
-kills = st.one_of(
-    st.integers(1, 40).map(lambda number: Kill(number, is_late=False)),
-    st.integers(1, 9).map(lambda number: Kill(number, is_late=True)),
-)
-rarely = st.sampled_from([False, False, False, True])
 
 
 @st.composite
@@ -73,14 +54,15 @@ def stacks(draw):
     }
 
 
-class Stack(CheckedStack, RuleBasedStateMachine):
+class Stack(SeriesRules, RuleBasedStateMachine):
     """Random work, and random runs of the program."""
 
     factory: pytest.TempPathFactory
 
-    @initialize(depends=stacks(), is_listed=st.booleans())
-    def begin(self, depends, is_listed) -> None:
-        self.write(self.factory.mktemp("stack"), depends, is_listed=is_listed)
+    @initialize(depends=stacks(), carried=st.sets(st.integers(1, 6)), is_listed=st.booleans())
+    def begin(self, depends, carried, is_listed) -> None:
+        root = self.factory.mktemp("stack")
+        self.write(root, depends, carried=carried, is_listed=is_listed)
 
     def teardown(self) -> None:
         """Remove the repository."""
@@ -88,145 +70,84 @@ class Stack(CheckedStack, RuleBasedStateMachine):
             self.fork.close()
             shutil.rmtree(self.root)
 
-    # What people do
-
-    def open(self) -> list[str]:
-        """The branches that people work on: main, and those whose PR main has not."""
-        return ["main", *(f"b{n}" for n in self.depends if n not in self.landed)]
-
-    @rule(work=works)
-    def work(self, work) -> None:
-        """Commit on main and on branches."""
-        heads, commits, made = self.fork.heads(), [], []
-        for place, listed in work:
-            branch = self.open()[place % len(self.open())]
-            if heads[branch][0] == ":" or branch in self.unlisted:
-                continue
-            before = after = self.events[branch]
-            for edit in listed:
-                after |= change(self.tokens, after, edit)
-            files = written(self.tokens, before, after, self.fork.places(heads[branch]))
-            subject = f"Change {branch} {next(self.serial)}"
-            commits.append(Commit(branch, (heads[branch],), files, subject))
-            heads[branch] = f":{len(commits)}"
-            made.append(after - before)
-            self.events[branch] = after
-        self.own |= zip(self.fork.commit(commits), made, strict=True)
-        self.met["commits"] += len(commits)
-        self.check_branches(self.fork.heads())
-
-    @precondition(lambda self: not self.is_waiting)
-    @rule(place=st.integers(0, 8), is_merge=rarely, is_other=rarely)
-    def land(self, place, is_merge, is_other) -> None:
-        """Land a PR that stands on nothing but main, as its hosting would; or something else."""
-        heads = self.fork.heads()
-        main = heads["main"]
-        able = [n for n in self.depends if self.may_land(n, heads)]
-        if not able:
-            return
-        number = able[place % len(able)]
-        head = heads[f"b{number}"]
-        tree, is_clean = self.fork.squash(main, head)
-        after = self.events["main"] | self.events[f"b{number}"]
-        listed = self.tokens.allowlist(after)
-        files = {ALLOWLIST: listed} if listed is not None else {}
-        if not is_clean or faults(self.tokens, after, self.fork.files_of_tree(tree) | files):
-            self.met["not to be landed"] += 1
-            return
-        subject, parents = f"Do b{number} (#{number})", (main,)
-        if is_merge:
-            subject, parents = f"Merge pull request #{number} from ada/b{number}", (main, head)
-        if is_other and not is_merge:
-            self.land_other(number, Commit("main", parents, files, subject, tree))
-            return
-        (made,) = self.fork.commit([Commit("main", parents, files, subject, tree)])
-        self.own[made] = self.events[f"b{number}"]
-        self.events["main"] = after
-        self.landed[number] = made
-        self.met[f"landed by a {'merge' if is_merge else 'squash'}"] += 1
-        self.check_branches(self.fork.heads())
-
-    def may_land(self, number, heads) -> bool:
-        """Whether main has all that a PR stands on, and the PR has taken that in."""
-        held = self.fork.contained(heads[f"b{number}"])
-        below = {self.landed.get(d) for d in self.depends[number]}
-        has_own = heads[f"b{number}"] not in self.fork.contained(heads["main"])
-        return number not in self.landed and below <= held and has_own
-
-    def land_other(self, number, commit) -> None:
-        """Something else stands on main under a PR's name: a sync stops, and main goes back."""
-        files = {**commit.files, f"own{number}.txt": b"something else\n"}
-        self.fork.commit([Commit("main", commit.parents, files, commit.subject, commit.tree)])
-        kept, ran = self.fork.kept(), self.fork.run("sync")
-        assert (ran.code, "but that is not" in ran.said) == (1, True), ran
-        assert self.fork.kept() == kept
-        self.fork.git("update-ref", "refs/heads/main", commit.parents[0])
-        self.met["refused: landed otherwise"] += 1
-
-    @precondition(lambda self: not self.is_waiting)
-    @rule(place=st.integers(1, 8))
-    def sneak(self, place) -> None:
-        """Read the global groups on a branch without saying so in its allowlist; then say so."""
-        branch = self.open()[place % len(self.open())]
-        before, head = self.events[branch], self.fork.heads()[branch]
-        listed = self.fork.files(head).get(ALLOWLIST)
-        if branch == "main" or listed is None:
-            return
-        after = before | {self.tokens.make("read", READS, 0)}
-        files = written(self.tokens, before, after, self.fork.places(head))
-        subject = f"Read on {branch} {next(self.serial)}"
-        (made,) = self.fork.commit([Commit(branch, (head,), {**files, ALLOWLIST: listed}, subject)])
-        self.own[made], self.events[branch] = after - before, after
-        self.unlisted = {branch}
-        kept, ran = self.fork.kept(), self.fork.run("sync")
-        self.main = kept["heads"]["main"]
-        if ran.code == 1:
-            assert "reads of the global process groups that neither side allows" in ran.said
-            assert self.fork.kept() == kept
-            self.met["refused: a read"] += 1
-        else:  # nothing was to be merged into the branch or from it, or something waits before it
-            self.synced(ran, kept)
-        if self.is_waiting:
-            self.abort()
-        head = self.fork.heads()[branch]
-        files = {ALLOWLIST: self.tokens.allowlist(self.events[branch])}
-        (made,) = self.fork.commit([Commit(branch, (head,), files, f"List {next(self.serial)}")])
-        self.own[made], self.unlisted = frozenset(), set()
-
     # Runs of the program
 
-    @rule(work=some_works, is_rehearsed=rarely, is_whole=st.booleans(), slip=slips)
-    def sync(self, work, is_rehearsed, is_whole, slip) -> None:
+    def options(self) -> list[str]:
+        """What a sync has to be told."""
+        rows = live(self.rows)
+        return [f"--landed={n}={commit}" for n, commit in self.named.items() if n in rows]
+
+    def led(self, arguments, *, follows):
+        """Run a sync; where branches are checked out, let the worktrees follow in the end.
+
+        Returns:
+            What was before it, and how it ended.
+        """
+        kept = self.kept()
+        ran = self.fork.run(*arguments, *(["--update-worktrees"] if follows else []))
+        if "is checked out in" not in ran.said:
+            return kept, ran
+        assert (ran.code, self.kept()) == (1, kept), ran
+        branch = ran.said.partition("branch ")[2].partition(" ")[0]
+        if "cannot be fast-forwarded" not in ran.said:
+            assert not follows, ran
+            assert branch in self.checkouts.folders, ran
+            if arguments[1:] != ("--continue",):
+                assert branch in self.lacking(kept["heads"], kept["heads"]["main"]), ran
+            self.met["refused: checked out"] += 1
+            return self.led(arguments, follows=True)
+        assert follows, ran
+        paths = self.checkouts.discard(branch)
+        self.met["refused: a change where it is checked out"] += 1
+        again, ran = self.led(arguments, follows=True)
+        if ran.code == 0:
+            old, new = (
+                self.fork.files(heads[branch]) for heads in (kept["heads"], self.fork.heads())
+            )
+            assert any(old.get(path) != new.get(path) for path in paths), paths
+        return again, ran
+
+    @rule(
+        work=some_works,
+        is_rehearsed=rarely,
+        is_whole=st.booleans(),
+        slip=slips,
+        follows=st.booleans(),
+    )
+    def sync(self, work, is_rehearsed, is_whole, slip, follows) -> None:
         """Work, then sync; where it stops, settle that and go on, or leave it."""
         self.work(work)
         if is_rehearsed:
             self.dry_run()
-        kept, ran = self.fork.kept(), self.fork.run("sync")
+        kept, ran = self.led(("sync", *self.options()), follows=follows)
         if self.is_waiting:
-            assert (ran.code, self.fork.kept()) == (5, kept), ran
+            assert (ran.code, self.kept()) == (5, kept), ran
             self.met["refused: one waits"] += 1
             return
         self.main = kept["heads"]["main"]
         self.synced(ran, kept)
         while self.is_waiting and is_whole:
-            self.settle(slip=slip, commits=False)
+            self.settle(slip=slip, commits=False, follows=follows)
             slip = ""
 
     def dry_run(self) -> None:
-        kept = self.fork.kept()
-        ran = self.fork.run("sync", "--dry-run")
-        assert ran.code in ({5} if self.is_waiting else {0, 3}), ran
-        assert self.fork.kept() == kept
+        kept, objects = self.kept(), self.fork.objects()
+        ran = self.fork.run("sync", "--dry-run", *self.options())
+        if "is checked out in" in ran.said:
+            assert (ran.code, bool(self.checkouts.folders)) == (1, True), ran
+        else:
+            assert ran.code in ({5} if self.is_waiting else {0, 3}), ran
+        assert (self.kept(), self.fork.objects()) == (kept, objects)
         self.met["dry runs"] += 1
 
     @precondition(lambda self: self.is_waiting)
-    @rule(slip=slips, commits=st.booleans())
-    def settle(self, slip, commits) -> None:
+    @rule(slip=slips, commits=st.booleans(), follows=st.booleans())
+    def settle(self, slip, commits, follows) -> None:
         """Settle what waits as a person does, and go on."""
         if slip and self.desk.is_ready and self.desk.unmerged():
             self.careless(slip)
         if self.is_waiting:
-            self.go_on(self.settled(commits=commits))
+            self.go_on(self.settled(commits=commits), follows=follows)
 
     def settled(self, *, commits) -> bool:
         """Have a person settle what waits; whether there was a place to do so."""
@@ -235,15 +156,15 @@ class Stack(CheckedStack, RuleBasedStateMachine):
         self.met["files settled by a person"] += self.desk.settle(self.held, commits=commits)
         return True
 
-    def go_on(self, is_settled) -> None:
-        kept, waited = self.fork.kept(), self.desk.waiting["heads"]
-        ran = self.fork.run("sync", "--continue")
+    def go_on(self, is_settled, *, follows=True) -> None:
+        waited = self.desk.waiting["heads"]
+        kept, ran = self.led(("sync", "--continue"), follows=follows)
         if not is_settled:
             assert ran.code == 3, ran
             assert "settle it, git add, then" in ran.said
             self.met["offered again"] += 1
         elif not waited.items() <= kept["heads"].items():
-            assert (ran.code, self.fork.kept()) == (1, kept), ran
+            assert (ran.code, self.kept()) == (1, kept), ran
             assert "since the sync stopped" in ran.said
             self.met["refused: a branch moved"] += 1
         else:
@@ -267,19 +188,19 @@ class Stack(CheckedStack, RuleBasedStateMachine):
         self.go_on(is_settled=False)
 
     def goes_not_on(self, what) -> None:
-        kept = self.fork.kept()
+        kept = self.kept()
         ran = self.fork.run("sync", "--continue")
-        assert (ran.code, self.fork.kept()) == (3, kept), ran
+        assert (ran.code, self.kept()) == (3, kept), ran
         self.met[f"refused: to {what}"] += 1
 
     @precondition(lambda self: self.is_waiting)
     @rule()
     def abort(self) -> None:
-        refs = self.fork.kept()["refs"]
+        refs = self.kept()["refs"]
         ran = self.fork.run("sync", "--abort")
         assert ran.code == 0, ran
         self.is_waiting = False
-        assert self.fork.kept()["refs"] == refs
+        assert self.kept()["refs"] == refs
         assert self.leftovers() == []
         self.met["aborted"] += 1
 
@@ -298,21 +219,22 @@ class Stack(CheckedStack, RuleBasedStateMachine):
     def idle(self) -> None:
         """What there is nothing for is refused: to look once is enough."""
         self.is_refused = True
-        kept = self.fork.kept()
+        kept = self.kept()
         for option in ("--abort", "--continue"):
             ran = self.fork.run("sync", option)
-            assert (ran.code, self.fork.kept()) == (1, kept), ran
+            assert (ran.code, self.kept()) == (1, kept), ran
             self.met["refused: none waits"] += 1
 
     def take_back(self, command, moves, others, kill=None) -> None:
         """Undo or redo: what it is to find, and what it leaves."""
-        kept = self.fork.kept()
-        heads, ran = kept["heads"], self.fork.run(command, kill=kill)
-        if self.is_waiting or not moves or not moves[-1].stands(heads, kept["series"]):
+        kept = self.kept()
+        heads, is_able = kept["heads"], bool(moves) and self.may_move(command, moves[-1], kept)
+        ran = self.fork.run(command, kill=kill)
+        if self.is_waiting or not is_able:
             # A killed one may have been killed before it came to refuse.
             assert ran.code in ({1, 5, KILLED} if kill else {5} if self.is_waiting else {1}), ran
             self.repaired(ran)
-            assert self.fork.kept() == kept
+            assert self.kept() == kept
             self.met[f"refused: {command}"] += 1
             return
         assert ran.code in {0, KILLED}, ran
@@ -321,13 +243,27 @@ class Stack(CheckedStack, RuleBasedStateMachine):
         move = moves[-1]
         if ran.code == KILLED and now == heads:
             return
-        assert now == heads | move.old
+        assert now == moved(heads, move.old)
         assert self.fork.series.read_bytes() == (move.series[0] or kept["series"])
-        self.events |= move.events[0]
+        self.events = moved(self.events, move.events[0])
         others.append(moves.pop().turned())
         self.met["undone" if command == "undo" else "redone"] += 1
-        self.check_branches(now)
-        self.check_verify(now)
+        self.met[f"{command} of what made or dropped a branch"] += len(now) != len(heads)
+        self.check_all(now)
+
+    def may_move(self, command, move, kept) -> bool:
+        """Whether an operation can be taken back, or brought again."""
+        if not move.stands(kept["heads"], kept["series"]):
+            return False
+        if not self.checkouts.folders.keys().isdisjoint(move.new):
+            self.met[f"refused: {command}, checked out"] += 1
+            return False
+        pushed = [at for ref, at in kept["refs"].items() if ref.startswith("refs/remotes/")]
+        known = frozenset().union(*map(self.fork.contained, pushed))
+        if command == "undo" and not known.isdisjoint(move.new.values()):
+            self.met["refused: undo, pushed"] += 1
+            return False
+        return True
 
     @rule(
         work=works,
@@ -342,7 +278,7 @@ class Stack(CheckedStack, RuleBasedStateMachine):
         elif self.is_waiting:
             is_settled = self.settled(commits=commits)
             if is_settled and self.desk.waiting["heads"].items() <= self.fork.heads().items():
-                self.killed(("sync", "--continue"), where)
+                self.killed(("sync", "--continue", "--update-worktrees"), where)
         elif self.done and back == "undo":
             self.take_back("undo", self.done, self.undone, kill=where)
         elif self.undone and back == "redo":
@@ -350,31 +286,37 @@ class Stack(CheckedStack, RuleBasedStateMachine):
         else:
             self.work(work)
             self.main = self.fork.heads()["main"]
-            self.killed(("sync",), where)
+            self.killed(("sync", "--update-worktrees", *self.options()), where)
 
     def kill_abort(self, where) -> None:
-        refs = self.fork.kept()["refs"]
+        refs = self.kept()["refs"]
         ran = self.fork.run("sync", "--abort", kill=where)
         assert ran.code in {0, KILLED}
         self.repaired(ran)
-        assert self.fork.kept()["refs"] == refs
+        assert self.kept()["refs"] == refs
         self.is_waiting = (self.fork.state / "stopped.json").exists()
         assert self.is_waiting or self.leftovers() == []
 
     def killed(self, arguments, where) -> None:
-        kept = self.fork.kept()
+        kept = self.kept()
         ran = self.fork.run(*arguments, kill=where)
+        if ran.code == 1:
+            assert self.kept() == kept
+            assert any(self.checkouts.changes.values())
+            return
         if ran.code != KILLED:
             self.synced(ran, kept)
             return
         self.repaired(ran)
-        if self.fork.kept()["refs"] == kept["refs"]:
+        if self.kept()["refs"] == kept["refs"]:
             stopped = (self.fork.state / "stopped.json").exists()
             assert stopped or not self.is_waiting
             self.is_waiting = stopped
             assert stopped or self.leftovers() == []
+            assert self.checkouts.kept().items() <= kept.items()
         else:
             self.met["killed after it moved branches"] += 1
+            self.met["killed, and worktrees followed"] += bool(self.checkouts.folders)
             self.synced(Ran(0, "killed and repaired"), kept)
 
 
@@ -399,3 +341,4 @@ def test_stack(tmp_path_factory):
     finally:
         for what, count in sorted(Case.met.items()):
             sys.stdout.write(f"{count:7} {what}\n")
+    assert ENOUGH > EXAMPLES or not unmet(Case.met)

@@ -25,6 +25,7 @@ Tree = Mapping[str, bytes]
 NAMES = "megatron/core/names.py"
 READS = "megatron/core/reads.py"
 STATE = "megatron/core/parallel_state.py"
+EDITED = "megatron/core/edited.py"
 SLOTS = 2
 
 PARALLEL_STATE = b"""\
@@ -51,8 +52,9 @@ class Token:
     """One thing that a branch holds or does not.
 
     Attributes:
-        kind: ``line``, ``name``, ``read``, ``path``, ``list`` for the allowlist itself, or ``end``
-            where a file was deleted.
+        kind: ``line``, ``name``, ``read``, ``path``, ``list`` for the allowlist itself, ``end``
+            where a file was deleted, ``argument`` of a call upstream, or ``keyword`` that an edit
+            of the series adds there.
         file: The file it is in, by the name it was made under: a file may be renamed.
         slot: Where in the file.
         text: What stands there; it is like no other token's.
@@ -124,6 +126,31 @@ class Tokens:
         flat = ", ".join(["first", *one, "zlast"])
         return f"from lib.flat import {flat}\nfrom lib.tall import (\n{many})\n".encode()
 
+    def edited(self, events: Events) -> bytes:
+        """The Python file that main changes and the series edits, in the same lines."""
+        arguments = self.alive(events, "argument").values()
+        keywords = self.alive(events, "keyword").values()
+        parts = (
+            ", ".join(
+                ["first"]
+                + [token.text for token in arguments if token.slot == n]
+                + [f"{token.text}=1" for token in keywords if token.slot == n]
+            )
+            for n in _SLOTS
+        )
+        functions = (
+            f"\n\ndef part{n}():\n    return target({part})\n" for n, part in enumerate(parts)
+        )
+        return f"from lib.calls import target\n{''.join(functions)}".encode()
+
+    def code(self, events: Events) -> dict[str, bytes]:
+        """The Python files that all branches have."""
+        return {
+            NAMES: self.names(events),
+            READS: self.reads(events),
+            EDITED: self.edited(events),
+        }
+
     def reads(self, events: Events) -> bytes:
         """The Python file that reads the global groups."""
         found = list(self.alive(events, "read").values())
@@ -173,6 +200,11 @@ def faults(tokens: Tokens, events: Events, tree: Tree) -> list[str]:
     wrong += _differing("imported names", names, tokens, events, "name")
     reads = [n.name for n in ast.walk(ast.parse(tree[READS])) if isinstance(n, ast.FunctionDef)]
     wrong += _differing("reads", reads, tokens, events, "read")
+    calls = [n for n in ast.walk(ast.parse(tree[EDITED])) if isinstance(n, ast.Call)]
+    arguments = [a.id for call in calls for a in call.args if a.id != "first"]
+    wrong += _differing("arguments", arguments, tokens, events, "argument")
+    keywords = [k.arg for call in calls for k in call.keywords]
+    wrong += _differing("edits", keywords, tokens, events, "keyword")
     for path, text in texts:
         file = file_of(text)
         allowed = tokens.paths(events, file) if file else set()
@@ -194,7 +226,7 @@ def _differing(what: str, found: list[str], tokens: Tokens, events: Events, kind
 
 def change(tokens: Tokens, events: Events, edit: "Edit") -> Events:
     """What a person's edit adds to the events of a branch: nothing, where it finds nothing."""
-    kind = {NAMES: "name", READS: "read"}.get(edit.file, "line")
+    kind = {NAMES: "name", READS: "read", EDITED: "argument"}.get(edit.file, "line")
     file = tokens.known_as(events, edit.file) if kind == "line" else edit.file
     there = {n: t for n, t in tokens.alive(events, kind).items() if t.file == file}
     if not there and (edit.action in {"delete", "rename"} or file.startswith("own")):
@@ -254,8 +286,7 @@ def written(
         if file in tokens.files(after):
             stands = stood & paths or paths or stood
             files[max(stands, default=f"{file}.txt")] = tokens.text(after, file)
-    files[NAMES] = tokens.names(after)
-    files[READS] = tokens.reads(after)
+    files |= tokens.code(after)
     listed = tokens.allowlist(after)
     if listed is not None:
         files[ALLOWLIST] = listed

@@ -1,0 +1,168 @@
+"""PRs landing on main, as their hosting does it: by a squash, a merge, a rebase, or in part."""
+
+import subprocess
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+from people import People, rarely, some_works
+from small_fork import Commit
+from small_series import below, live
+from tokens import ALLOWLIST, faults
+
+WAYS = ("squash", "squash", "merge", "rebase", "rebase", "part", "something else", "older")
+
+
+class Landings(People):
+    """The stack, and what lands of it."""
+
+    @precondition(lambda self: not self.is_waiting)
+    @rule(
+        work=some_works,
+        place=st.integers(0, 8),
+        way=st.sampled_from(WAYS),
+        is_named=rarely,
+        k=st.integers(0, 2),
+    )
+    def land(self, work, place, way, is_named, k) -> None:
+        """Land a PR that stands on nothing but main, or something that is not what it seems."""
+        self.work(work)
+        heads = self.fork.heads()
+        able = [n for n in live(self.rows) if self._may_land(n, heads)]
+        if not able:
+            return
+        number = able[place % len(able)]
+        head = heads[self.branch(number)]
+        if way in {"rebase", "part"}:
+            own = self._own(number, heads)
+            count = len(own) if way == "rebase" else k % len(own)
+            self._land_by_rebase(number, heads, own, count, is_named=is_named)
+        elif way == "older":
+            self._land_older(number, heads)
+        else:
+            self._land_whole(number, heads["main"], head, way)
+        if "main" in self.checkouts.folders:
+            self.checkouts.discard("main")
+        self.check_branches(self.fork.heads())
+
+    def _may_land(self, number, heads) -> bool:
+        """Whether a PR has work of its own and stands on main alone, as it took it in."""
+        on = self.rows[number].on
+        held = self.fork.contained(heads[self.branch(number)])
+        commits = {self.landed.get(d) for d in on}
+        return number not in self.landed and commits <= held and bool(self._own(number, heads))
+
+    def _own(self, number, heads) -> list[str]:
+        """The commits of a PR alone, oldest first."""
+        known = [heads["main"], *(heads[self.branch(d)] for d in below(self.rows, number))]
+        head = heads[self.branch(number)]
+        if self.fork.contained(head) <= frozenset().union(*map(self.fork.contained, known)):
+            return []
+        without = [f"^{commit}" for commit in known]
+        options = ("--no-merges", "--reverse", "--topo-order")
+        return self.fork.git("rev-list", *options, head, *without).split()
+
+    def _squashed(self, main, head, events):
+        """What landing a head as one commit makes: its tree and allowlist, None if it conflicts."""
+        tree, is_clean = self.fork.merge(main, head)
+        listed = self.tokens.allowlist(events)
+        files = {ALLOWLIST: listed} if listed is not None else {}
+        if not is_clean or faults(self.tokens, events, self.fork.files_of_tree(tree) | files):
+            self.met["not to be landed"] += 1
+            return None
+        return tree, files
+
+    def _land_whole(self, number, main, head, way) -> None:
+        branch = self.branch(number)
+        after = self.events["main"] | self.events[branch]
+        made = self._squashed(main, head, after)
+        if made is None:
+            return
+        tree, files = made
+        subject, parents = f"Do b{number} (#{number})", (main,)
+        if way == "merge":
+            subject, parents = f"Merge pull request #{number} from ada/{branch}", (main, head)
+        if way == "something else":
+            files = {**files, f"own{number}.txt": b"something else\n"}
+            self._land_other(Commit("main", parents, files, subject, tree))
+            return
+        (commit,) = self.commit([Commit("main", parents, files, subject, tree)])
+        self.own[commit] = self.events[branch]
+        self.events["main"] = after
+        self.landed[number] = commit
+        self.met[f"landed by a {way}"] += 1
+
+    def _land_older(self, number, heads) -> None:
+        """Land a PR under its name, but not what its branch has come to since."""
+        main, head = heads["main"], heads[self.branch(number)]
+        older = self.fork.parents(head)[0]
+        if older in self.fork.contained(main) or not self.own.get(head):
+            return
+        made = self._squashed(main, older, self.events["main"] | self.held(older))
+        whole, _ = self.fork.merge(main, head)
+        if made is None or made[0] == whole:
+            return
+        tree, files = made
+        self._land_other(Commit("main", (main,), files, f"Do b{number} (#{number})", tree))
+
+    def _land_other(self, commit) -> None:
+        """Something else stands on main under a PR's name: a sync stops, and main goes back."""
+        self.commit([commit])
+        kept, ran = self.kept(), self.fork.run("sync", *self.options())
+        assert (ran.code, "but that is not" in ran.said) == (1, True), ran
+        assert self.kept() == kept
+        self.fork.git("update-ref", "refs/heads/main", commit.parents[0])
+        self.met["refused: landed otherwise"] += 1
+
+    def _land_by_rebase(self, number, heads, own, count, *, is_named) -> None:
+        """Pick the first commits of a PR onto main: all of them, or the PR lands in part."""
+        main, branch = heads["main"], self.branch(number)
+        tip, events = main, self.events["main"]
+        for commit in own[:count]:
+            tree, is_clean = self.fork.pick(tip, commit)
+            subject = self.fork.subject(commit)
+            events |= self.own.get(commit, frozenset())
+            listed = self.tokens.allowlist(events)
+            files = {ALLOWLIST: listed} if listed is not None else {}
+            after = self.fork.files_of_tree(tree) | files
+            if not is_clean or faults(self.tokens, events, after):
+                self._go_back(main, "not to be landed")
+                return
+            if after != self.fork.files(tip):  # what is empty, its hosting leaves out
+                picked = Commit("main", (tip,), files, subject, tree, is_picked=True)
+                (tip,) = self.commit([picked])
+                self.own[tip] = self.own.get(commit, frozenset())
+        if tip == main:
+            return
+        is_whole = self._is_run(own, tip)
+        if count < len(own) and not is_whole:
+            self.events["main"] = events
+            self.met["landed in part"] += 1
+            return
+        # The branch may hold more than its own commits: what was settled when it took main.
+        events |= self.events[branch]
+        made = self._squashed(main, heads[branch], events)
+        if made is None or self.fork.files_of_tree(made[0]) | made[1] != self.fork.files(tip):
+            self._go_back(main, "not to be landed")
+            return
+        if is_named or not is_whole:
+            self.named[number] = tip
+        self.own[tip] = self.events[branch]
+        self.events["main"] = events
+        self.landed[number] = tip
+        self.met[f"landed by a rebase{', named' if number in self.named else ''}"] += 1
+
+    def _go_back(self, main, why) -> None:
+        self.fork.git("update-ref", "refs/heads/main", main)
+        self.met[why] += 1
+
+    def _is_run(self, own, tip) -> bool:
+        """Whether main ends in a PR's commits, each with its subject and patch."""
+        line = [commit for _, commit in zip(own, self.fork.first_parents(tip), strict=False)]
+        return [self._patch(c) for c in own] == [self._patch(c) for c in line[::-1]]
+
+    def _patch(self, commit) -> tuple[str, str]:
+        patch = self.fork.git("diff-tree", "-p", commit).encode()
+        found = subprocess.run(
+            ["git", "patch-id", "--stable"], input=patch, capture_output=True, check=True
+        )
+        return self.fork.subject(commit), found.stdout.decode().partition(" ")[0]
