@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from merge_series import help_texts as texts
-from merge_series import report
+from merge_series import report, standing_tables
 from merge_series.changes import changes, landings_seen
 from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.lost import lost
@@ -50,7 +50,7 @@ def status_command(place: Place, *, as_json: bool) -> None:
         "moves any finishes or drops it first."
         for record in killed
     ]
-    for part in (f"{place.main} is at {main[:12]}", report.status_table(rows), *said):
+    for part in (f"{place.main} is at {main[:12]}", standing_tables.status_table(rows), *said):
         people.print(part, width=_STATUS_WIDTH)
 
 
@@ -65,7 +65,7 @@ def graph_command(place: Place, *, as_json: bool) -> None:
         edges = {pr.name: [f"#{n}" for n in pr.depends_on] or ["main"] for pr in carrier.series}
         print_json(edges)
         return
-    people.print(report.stack_tree(carrier, rows, place.main))
+    people.print(standing_tables.stack_tree(carrier, rows, place.main))
 
 
 @click.command("verify", epilog=texts.VERIFY)
@@ -80,7 +80,7 @@ def verify_command(place: Place, *, as_json: bool) -> ExitCode:
     if as_json:
         print_json([asdict(check) for check in checks])
     else:
-        people.print(report.check_table(checks))
+        people.print(standing_tables.check_table(checks))
         people.print(f"{len(checks)} checks, {len(faults)} found something.")
     return ExitCode.FOUND if faults else ExitCode.DONE
 
