@@ -66,23 +66,26 @@ def refuse_changes(
             raise Refusal(str(change))
 
 
-def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> tuple[str, ...]:
-    """A sentence for each PR that seems to have landed; nothing is proven and nothing written."""
+def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> dict[int, str]:
+    """A sentence for each PR that seems to have landed and is not marked so, by its number.
+
+    Nothing is proven and nothing written.
+
+    Raises:
+        Refusal: It cannot be told which commit of main is a PR's landing.
+    """
     known = heads_by_number(repository, carrier)
     if not known:
-        return ()
+        return {}
     line = MainLine.read(repository, main, known)
     history = History.read(repository, known, main)
-    try:
-        found = look(carrier, line, history, main, {})
-    except Refusal as refusal:
-        return (str(refusal),)
-    return tuple(
-        f"{seen.pull_request.name} seems to have landed in main as {line.commits[seen.place]}"
+    return {
+        seen.pull_request.number: f"{seen.pull_request.name} seems to have landed in main as "
+        f"{line.commits[seen.place]}"
         + (f", and {seen.reverted_by} reverts it." if seen.reverted_by else ".")
-        for seen in found
+        for seen in look(carrier, line, history, main, {})
         if seen.pull_request.state != "landed"
-    )
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series.add_pr import merged_or_refused, refuse_known, start_on
+from merge_series.changes import landings_seen
 from merge_series.credit import coauthors, with_coauthors
 from merge_series.declared import Rewrite
 from merge_series.history import ABSORBS
@@ -67,6 +68,9 @@ def fold(
     """
     refuse_known(repository, carrier, new)
     folded = _chosen(carrier, numbers)
+    for number, sentence in landings_seen(repository, carrier, main).items():
+        if number in numbers:
+            raise Refusal(f"{sentence[:-1]}; run {typed(_SYNC)} first, which absorbs it")
     outside = _outside(carrier, folded)
     rewrite = _rewrite(carrier, folded, replace(new, depends_on=tuple(s.number for s in outside)))
     series = rewrite.carrier(carrier).series

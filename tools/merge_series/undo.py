@@ -80,6 +80,8 @@ def _refuse_renamed(repository: Repository, record: DoneSync, branch: str, head:
 
 def _refuse_pushed(repository: Repository, record: DoneSync) -> None:
     """What somebody may have seen is not taken back: links to it would break."""
+    if record.operation == "stack" and not record.merged:
+        return  # its branch began at the head of what it is on, and no commit was made
     contains = [f"--contains={head}" for head in dict.fromkeys(record.new.values())]
     answer = repository.run("for-each-ref", "--format=%(refname)", *contains, "refs/remotes")
     if answer.text:

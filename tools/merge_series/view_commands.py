@@ -16,7 +16,7 @@ from merge_series.plan import resolve_main
 from merge_series.reachable import count_commits
 from stack.command_line import json_option
 from stack.console import people, print_json
-from stack.errors import ExitCode
+from stack.errors import ExitCode, Refusal
 from stack.refs import heads
 
 _STATUS_WIDTH = 80  # also where more would fit: it is what people send each other
@@ -33,7 +33,10 @@ def status_command(place: Place, *, as_json: bool) -> None:
         operations = Operations(repository)
         waiting = operations.stopped()
         said = [str(change) for change in changes(repository, carrier, operations, main)]
-        said += landings_seen(repository, carrier, main)
+        try:
+            said += landings_seen(repository, carrier, main).values()
+        except Refusal as refusal:
+            said.append(str(refusal))
         gone = lost(repository, carrier, operations, place.main, main)
         killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:

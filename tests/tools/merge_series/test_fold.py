@@ -361,3 +361,15 @@ def test_the_log_says_what_a_branch_was_made_of(diamond):
             "9 commits stood on the branches before; 9 of them are reachable now.",
         ],
     )
+
+
+def test_what_landed_is_synced_first(diamond):
+    landing = diamond.squash("root", "Do root (#1)")
+    before = diamond.heads()
+    done = fold(diamond, "1", "2")
+    assert (done.code, done.err) == (
+        1,
+        f"error: #1 seems to have landed in main as {landing[:12]} 'Do root (#1)'; run "
+        f"{diamond.typed('sync')} first, which absorbs it\n",
+    )
+    assert diamond.heads() == before

@@ -274,6 +274,17 @@ def test_what_was_added_is_taken_back_with_its_row(two, on):
     assert (two.heads(), (two.root / "SERIES.md").read_bytes()) == (before, text)
 
 
+@pytest.mark.parametrize(("on", "code"), [(("1",), 0), (("1", "2"), 1)])
+def test_commits_that_were_pushed_are_taken_back_only_if_it_made_none(two, on, code):
+    assert add(two, *on).code == 0
+    two.git("clone", "--quiet", "--bare", str(two.fork), str(two.root / "there"))
+    two.git("remote", "add", "origin", str(two.root / "there"))
+    two.git("fetch", "--quiet", "origin")
+    done = two.run("undo")
+    said = "refs/remotes/origin/more holds what stack 1 made" in done.err
+    assert (done.code, said, "more" in two.heads()) == (code, bool(code), bool(code))
+
+
 def test_the_log_says_where_a_branch_began(two):
     heads = two.heads()
     assert add(two, "1").code == 0

@@ -258,12 +258,20 @@ class Stack(SeriesRules, RuleBasedStateMachine):
         if not self.checkouts.folders.keys().isdisjoint(move.new):
             self.met[f"refused: {command}, checked out"] += 1
             return False
+        if command == "undo" and self.made_none(move, kept["heads"]):
+            return True
         pushed = [at for ref, at in kept["refs"].items() if ref.startswith("refs/remotes/")]
         known = frozenset().union(*map(self.fork.contained, pushed))
         if command == "undo" and not known.isdisjoint(move.new.values()):
             self.met["refused: undo, pushed"] += 1
             return False
         return True
+
+    def made_none(self, move, heads) -> bool:
+        """Whether an operation made no commit: a branch that began at the head of another."""
+        ((branch, head), *others) = move.new.items()
+        held = [self.fork.contained(at) for other, at in heads.items() if other != branch]
+        return not others and move.old[branch] is None and any(head in known for known in held)
 
     @rule(
         work=works,
