@@ -6,7 +6,8 @@ from typing import Protocol
 
 from carry.releases import RELEASES, default_cache, fetch_release, is_source, read_wheel
 from stack.errors import Refusal
-from stack.repository import Entry, Repository, Sha
+from stack.git_answers import Entry, Sha
+from stack.repository import Repository
 
 __all__ = [
     "Base",

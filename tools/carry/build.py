@@ -14,9 +14,10 @@ from process_groups import ratchet
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.command_line import typed
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.model import PullRequest, Series, SeriesCommit
 from stack.refs import Update, branch_ref, heads, move
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)

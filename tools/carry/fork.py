@@ -5,8 +5,9 @@ from pathlib import Path
 
 from carry.bases import Base
 from stack.errors import Refusal
+from stack.git_answers import GitFailure, Sha
 from stack.refs import Update, branch_ref, busy_branches, move
-from stack.repository import GitFailure, Repository, Sha
+from stack.repository import Repository
 
 MAIN = "main"
 

@@ -16,7 +16,8 @@ from process_groups.reads import Read
 from process_groups.scan import ScanCache, scan_tree
 from process_groups.workers import warm
 from stack.errors import Refusal
-from stack.repository import Repository, Sha
+from stack.git_answers import Sha
+from stack.repository import Repository
 
 Reads = Counter[Read]
 

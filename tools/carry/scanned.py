@@ -3,7 +3,8 @@
 import posixpath
 
 from stack.errors import Refusal
-from stack.repository import Entry, Repository, Sha, decode
+from stack.git_answers import Entry, Sha, decode
+from stack.repository import Repository
 
 SCANNED = "megatron/core"
 

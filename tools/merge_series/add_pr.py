@@ -12,8 +12,9 @@ from merge_series.merger import Merger, Planned, Stopped
 from merge_series.plan import branch_heads, synced_pull_requests
 from merge_series.records import MergeRecord
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.model import PullRequest, Series
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 from stack.series_edit import NewPullRequest, with_pull_request
 
 _WIDTH = 72  # columns of a commit message

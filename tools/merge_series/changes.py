@@ -14,8 +14,9 @@ from merge_series.mainline import MainLine, look
 from merge_series.operations import Operations
 from merge_series.plan import heads_by_number, sources, synced_pull_requests
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.model import PullRequest
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 _STAYS = "what a branch holds cannot be taken out by adding commits"
 _ANEW = "begin this PR anew on a branch of another name"

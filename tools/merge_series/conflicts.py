@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from stack.git_answers import Entry
 from stack.merging import BASE, OURS, THEIRS, Conflict
-from stack.repository import Entry
 
 _SYMLINK, _SUBMODULE = "120000", "160000"
 _TYPES = {_SYMLINK: "a symbolic link", _SUBMODULE: "a submodule"}

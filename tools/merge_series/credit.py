@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from carry.carried import Carrier
 from merge_series.history import History
 from merge_series.plan import heads_by_number
+from stack.git_answers import Sha
 from stack.model import PullRequest
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 _FORMAT = "%an <%ae>%n%(trailers:key=Co-authored-by,valueonly)"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from carry.carried import Carrier
 from merge_series.journal import FileChange
 from stack.errors import Refusal
-from stack.repository import decode
+from stack.git_answers import decode
 from stack.series_edit import with_state
 from stack.series_file import parse_series
 

@@ -15,9 +15,10 @@ from merge_series.history import ABSORBS
 from merge_series.messages import BY_PERSON
 from merge_series.operations import Operations
 from merge_series.plan import heads_by_number
+from stack.git_answers import Sha, decode
 from stack.merging import TreeMerger
 from stack.model import PullRequest
-from stack.repository import Repository, Sha, decode
+from stack.repository import Repository
 from stack.words import counted
 
 _LISTED = 5  # files; a merge that dropped a move of main dropped hundreds

@@ -22,9 +22,10 @@ from merge_series.records import MergeRecord
 from merge_series.resolve import main_below
 from stack.command_line import typed
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.model import PullRequest, Series
 from stack.refs import refuse_busy
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 from stack.series_edit import NewPullRequest, with_dependencies, with_pull_request, with_state
 
 _SYNC = "merge_series sync"

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from stack.repository import Repository, Sha
+from stack.git_answers import Sha
+from stack.repository import Repository
 from stack.three_way import Contents, both_changed
 from stack.trees import UnreadableError
 

@@ -10,7 +10,8 @@ from merge_series.records import AllowlistChange
 from merge_series.regenerate import Command, commands, make_again
 from process_groups import ratchet
 from stack.errors import Refusal
-from stack.repository import Entry, Repository, Sha
+from stack.git_answers import Entry, Sha
+from stack.repository import Repository
 
 REGENERATED = "regenerated from the merged tree"
 FILE_MODES = frozenset({"100644", "100755"})

@@ -6,7 +6,8 @@ from functools import cached_property
 from itertools import chain
 from operator import itemgetter
 
-from stack.repository import Repository, Sha, decode
+from stack.git_answers import Sha, decode
+from stack.repository import Repository
 
 ABSORBS = "Absorbs"  # the trailer that names a head whose commits main has in another form
 

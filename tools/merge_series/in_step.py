@@ -11,8 +11,9 @@ from merge_series.plan import sources
 from merge_series.resolve import main_below
 from stack.command_line import typed
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.model import PullRequest
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 
 def refuse_out_of_step(

@@ -16,9 +16,10 @@ from merge_series.plan import sources, synced_pull_requests
 from merge_series.resolve import main_below
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.model import PullRequest
 from stack.refs import heads
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)

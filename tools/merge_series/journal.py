@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from merge_series.kept import read_json, write_json
 from merge_series.records import MergeRecord
+from stack.git_answers import Sha
 from stack.refs import Update, branch_ref
-from stack.repository import Sha
 
 # More operations than anybody takes back; each is a few kilobytes.
 KEPT_OPERATIONS = 100

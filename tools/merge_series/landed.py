@@ -15,9 +15,10 @@ from merge_series.mainline import MainLine, Seen, look
 from merge_series.plan import heads_by_number
 from merge_series.records import MergeRecord
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.merging import merge_trees
 from stack.model import PullRequest, Series
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ from merge_series.plan import sources, synced_pull_requests
 from stack.ancestry import Ancestry
 from stack.command_line import typed
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.model import PullRequest
 from stack.refs import heads
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)

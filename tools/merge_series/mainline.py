@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from carry.carried import Carrier
 from merge_series.history import Commit, History
 from stack.errors import Refusal
+from stack.git_answers import Sha, decode
 from stack.model import PullRequest
-from stack.repository import Repository, Sha, decode
+from stack.repository import Repository
 
 _FIELDS = 5
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from stack.repository import Sha
+from stack.git_answers import Sha
 
 
 def with_names(content: bytes, names: Mapping[Sha, str]) -> bytes:

@@ -7,8 +7,9 @@ merge has and none of its parents had.
 from collections.abc import Collection, Iterator
 
 from merge_series.checks import Check
+from stack.git_answers import Sha, decode
 from stack.merging import CONFLICT_MARKER
-from stack.repository import Repository, Sha, decode
+from stack.repository import Repository
 
 _SUBMODULE = "160000"
 

@@ -17,9 +17,10 @@ from merge_series.recorded import Recorded
 from merge_series.records import AllowlistChange, MergeRecord, SettledFile
 from merge_series.resolve import Settled, Side, Sources, Unsettled, entries, settle
 from stack.errors import Refusal
+from stack.git_answers import Entry, Sha, decode
 from stack.merging import OURS, THEIRS, Conflict, Merge, TreeMerger
 from stack.model import PullRequest
-from stack.repository import Entry, Repository, Sha, decode
+from stack.repository import Repository
 
 REFRESH_SUBJECT = "Refresh the process-group allowlist"
 REFRESH_FILES_SUBJECT = "Make generated files again"

@@ -11,10 +11,11 @@ from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.push import plan_push, push
 from merge_series.recorded import Recorded
-from merge_series.sync import refuse_stopped
+from merge_series.stopped import refuse_stopped
 from merge_series.undo import to_redo, to_undo
 from stack.console import people
-from stack.repository import Repository, Sha
+from stack.git_answers import Sha
+from stack.repository import Repository
 from stack.words import counted
 
 

@@ -18,9 +18,10 @@ from merge_series.kept import read_json, remove_unfinished, write_json
 from merge_series.records import MergeRecord, SettledFile
 from merge_series.transaction import carry_out, repair
 from merge_series.worktrees import followers
+from stack.git_answers import Sha
 from stack.lock import lock_repository
 from stack.refs import heads
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from merge_series.merger import Stopped
 from merge_series.operations import Operations, Pending
 from stack.command_line import typed
 from stack.errors import ExitCode, Refusal
+from stack.git_answers import Entry, Sha, decode, encode
 from stack.merging import CONFLICT_MARKER
-from stack.repository import Entry, Repository, Sha, decode, encode
+from stack.repository import Repository
 
 CONTINUE = "merge_series sync --continue"
 

@@ -10,9 +10,10 @@ from carry.carried import Carrier
 from merge_series.lost import refuse_lost
 from merge_series.operations import Operations
 from merge_series.plan import refuse_shallow, resolve_main
-from merge_series.sync import refuse_stopped
+from merge_series.stopped import refuse_stopped
 from stack.console import people
-from stack.repository import Repository, Sha
+from stack.git_answers import Sha
+from stack.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)

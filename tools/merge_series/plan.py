@@ -2,9 +2,10 @@
 
 from carry.carried import Carrier
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.model import PullRequest
 from stack.refs import branch_ref, heads, refuse_busy
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 
 def synced_pull_requests(carrier: Carrier) -> tuple[PullRequest, ...]:

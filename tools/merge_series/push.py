@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from carry.carried import Carrier
 from merge_series.plan import branch_heads, refuse_shallow, resolve_main, synced_pull_requests
 from stack.errors import Refusal
+from stack.git_answers import Answer, Sha
 from stack.refs import branch_ref
-from stack.repository import Answer, Repository, Sha
+from stack.repository import Repository
 
 # What is pushed is the branches alone, whatever the user's settings add.
 _ALONE = ("--no-follow-tags", "--recurse-submodules=no", "--no-signed", "--no-progress")

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from stack.repository import Repository, Sha
+from stack.git_answers import Sha
+from stack.repository import Repository
 
 
 def count_commits(

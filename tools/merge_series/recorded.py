@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from stack.errors import Refusal
+from stack.git_answers import Entry, Sha
 from stack.merging import Conflict
-from stack.repository import Entry, Repository, Sha
+from stack.repository import Repository
 
 _SUBMODULE = "160000"
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from stack.repository import Sha
+from stack.git_answers import Sha
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stack.errors import Refusal
-from stack.repository import Entry, Repository, Sha
+from stack.git_answers import Entry, Sha
+from stack.repository import Repository
 
 _SECTION = "merge-series.regenerate."
 _DEFAULT_TIMEOUT = 300.0

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection
 
+from stack.git_answers import Sha
 from stack.refs import branch_ref
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 
 def new_name(repository: Repository, branch: str, head: Sha, known: Collection[str]) -> str | None:

@@ -15,9 +15,10 @@ from merge_series.import_merge import merge_imports
 from merge_series.import_statements import NoImports, NotSettled
 from merge_series.recorded import Recorded
 from stack.errors import Refusal
+from stack.git_answers import Entry, Sha
 from stack.merging import BASE, OURS, THEIRS, Conflict
 from stack.model import PullRequest
-from stack.repository import Entry, Repository, Sha
+from stack.repository import Repository
 from stack.words import counted
 
 

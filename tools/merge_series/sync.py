@@ -9,20 +9,19 @@ Invariants, kept here:
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from carry.carried import Carrier
 from carry.generated import ReadScanner
-from merge_series import messages, person
+from merge_series import person
 from merge_series.changes import refuse_changes
 from merge_series.declared import Rewrite, marked_landed
 from merge_series.in_order import in_order
 from merge_series.landed import Landing, Landings, find_landings, record_landing
 from merge_series.lost import refuse_lost
 from merge_series.merger import Merger, Planned, Stopped
-from merge_series.messages import BY_PERSON
 from merge_series.operations import Operations, Pending, StoppedSync
 from merge_series.plan import (
     branch_heads,
@@ -33,16 +32,17 @@ from merge_series.plan import (
     synced_pull_requests,
 )
 from merge_series.reachable import count_commits
-from merge_series.records import MergeRecord, SettledFile
+from merge_series.records import MergeRecord
+from merge_series.stopped import ABORT, Handover, describe, refuse_stopped, waiting_sync
 from stack.command_line import typed
-from stack.errors import ExitCode, Refusal
+from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.model import PullRequest
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 from stack.words import counted
 
 Heads = dict[str, Sha]
 Merged = tuple[MergeRecord, ...]
-_ABORT = "merge_series sync --abort"
 NONE_NAMED: Mapping[int, str] = MappingProxyType({})
 
 
@@ -121,21 +121,21 @@ class Syncer:
         Raises:
             Refusal: The merge is still open, or a branch moved since the sync stopped.
         """
-        waiting = _waiting(self._operations)
+        waiting = waiting_sync(self._operations)
         if waiting.state == "preparing":
-            self._offer_again(waiting, "was not made to its end")
+            self._handover(waiting.main).offer_again(waiting, "was not made to its end")
         if not self._operations.worktree.is_dir():
-            self._offer_again(waiting, "was gone")
+            self._handover(waiting.main).offer_again(waiting, "was gone")
         result = person.take(self._operations, waiting.pending)
         self._find_landings(waiting.main, waiting.landed)
         # First, so that how it was settled is kept also where the sync cannot go on.
-        record = self._adopt(waiting, result)
+        record = self._handover(waiting.main).adopt(waiting, result)
         now = branch_heads(self._repository, synced_pull_requests(self._carrier))
         if now != waiting.heads:
             moved = next(b for b in {**now, **waiting.heads} if now.get(b) != waiting.heads.get(b))
             raise Refusal(
                 f"branch {moved} moved or changed in SERIES.md since the sync stopped; "
-                f"drop that sync with {typed(_ABORT)} and sync again"
+                f"drop that sync with {typed(ABORT)} and sync again"
             )
         self._told(f"{record.branch}: merged {record.source} as a person settled it")
         tips = _new_heads(waiting.heads, (*waiting.merged, record))
@@ -170,6 +170,9 @@ class Syncer:
 
     def _merger(self, main: Sha) -> Merger:
         return Merger(self._repository, self._carrier, self._scanner, main)
+
+    def _handover(self, main: Sha) -> Handover:
+        return Handover(self._repository, self._carrier, self._operations, self._merger(main))
 
     def _merge_all(self, main: Sha, old: Heads, made: Merged) -> tuple[Merged, Stopped | None]:
         """Make the merges that are missing after ``made``: dependencies first, then main."""
@@ -274,7 +277,7 @@ class Syncer:
         if stopped is not None:
             pending = describe(stopped)
             waiting = StoppedSync(main_name, main, old, merged, pending, "preparing", dict(landed))
-            self._offer(waiting, stopped)
+            self._handover(main).offer(waiting, stopped)
             return self._synced(main, old, merged, pending)
         synced = self._synced(main, old, merged, None)
         if synced.commits_lost:
@@ -306,66 +309,6 @@ class Syncer:
     def _rewrite(self, landed: Mapping[int, Sha]) -> Rewrite | None:
         return marked_landed(self._carrier.path, tuple(landed)) if landed else None
 
-    def _offer(self, waiting: StoppedSync, stopped: Stopped) -> None:
-        """Put a stopped merge into the worktree in which a person settles it.
-
-        A kill on the way leaves a sync that says it is not made to its end.
-        """
-        self._operations.stop(replace(waiting, state="preparing"))
-        self._operations.remove_worktree()
-        planned = stopped.planned
-        files = self._merger(waiting.main).offered(stopped)
-        message = messages.offered(planned.pull_request, planned.source, _files(waiting.pending))
-        kept = tuple(record.commit for record in waiting.merged)
-        offer = person.Offer(stopped, message, files, kept)
-        person.prepare(self._repository, self._operations.worktree, offer)
-        self._operations.stop(replace(waiting, state="waiting"))
-
-    def _offer_again(self, waiting: StoppedSync, why: str) -> None:
-        """Make the worktree again.
-
-        Raises:
-            Refusal: Always: the merge is to be settled there first.
-        """
-        planned = self._planned(waiting.pending)
-        stopped = self._merger(waiting.main).merge(planned)
-        if not isinstance(stopped, Stopped):
-            raise Refusal(
-                f"{waiting.pending.branch}: the merge of {planned.source_name} no longer needs a "
-                f"person; drop the stopped sync with {typed(_ABORT)} and sync again"
-            )
-        self._offer(waiting, stopped)
-        raise Refusal(
-            f"{self._operations.worktree}: the worktree {why}; it is there now with the merge "
-            f"of {planned.source_name} into {waiting.pending.branch}: settle it, git add, then "
-            f"run {typed(person.CONTINUE)}",
-            ExitCode.WAITING,
-        )
-
-    def _adopt(self, waiting: StoppedSync, result: person.Staged | person.Committed) -> MergeRecord:
-        pending = waiting.pending
-        merger = self._merger(waiting.main)
-        files = _files(pending)
-        planned = self._planned(pending)
-        if isinstance(result, person.Staged):
-            return merger.commit(planned, result.tree, files, pending.unsettled)
-        return merger.adopt(planned, result.commit, files, pending.unsettled)
-
-    def _planned(self, pending: Pending) -> Planned:
-        by_branch = {pull_request.branch: pull_request for pull_request in self._carrier.series}
-        by_name = {pull_request.name: pull_request for pull_request in self._carrier.series}
-        if pending.branch not in by_branch:
-            raise Refusal(
-                f"SERIES.md no longer has the branch {pending.branch}; drop the sync with "
-                f"{typed(_ABORT)}"
-            )
-        if pending.source not in {"main", *by_name}:
-            raise Refusal(
-                f"SERIES.md no longer has {pending.source}; drop the sync with {typed(_ABORT)}"
-            )
-        source = by_name.get(pending.source)
-        return Planned(by_branch[pending.branch], source, pending.ours, pending.theirs)
-
 
 def dry_run(
     path: Path,
@@ -387,68 +330,8 @@ def dry_run(
         return Syncer(repository, carrier, Operations(repository), told).rehearse(main_name, landed)
 
 
-def abort_sync(operations: Operations) -> Pending:
-    """Drop a stopped sync; no ref had moved.
-
-    Returns:
-        The merge that waited.
-
-    Raises:
-        Refusal: No sync is stopped.
-    """
-    waiting = _waiting(operations)
-    operations.forget_stopped()
-    return waiting.pending
-
-
 def _new_heads(old: Heads, merged: Merged) -> Heads:
     return {**old, **{record.branch: record.commit for record in merged}}
-
-
-def refuse_stopped(operations: Operations) -> None:
-    """Refuse where a sync waits for a person.
-
-    Raises:
-        Refusal: It names the branch and the worktree.
-    """
-    waiting = operations.stopped()
-    if waiting is not None:
-        raise Refusal(
-            f"a sync waits for a person at {waiting.pending.branch} in {operations.worktree}; "
-            f"finish it with {typed(person.CONTINUE)} or drop it with {typed(_ABORT)}",
-            ExitCode.BUSY,
-        )
-
-
-def describe(stopped: Stopped) -> Pending:
-    """A stopped merge in the form that is kept and shown."""
-    planned = stopped.planned
-    settled = (*stopped.settled, *stopped.parts)
-    return Pending(
-        branch=planned.pull_request.branch,
-        source=planned.source_name,
-        ours=planned.ours,
-        theirs=planned.theirs,
-        settled=tuple(SettledFile(s.path, s.how, conflicted=True) for s in settled),
-        unsettled={u.path: u.why for u in stopped.unsettled},
-    )
-
-
-def _files(pending: Pending) -> tuple[SettledFile, ...]:
-    """The files in conflict as they will have been settled once the person is done."""
-    how = {file.path: file.how for file in pending.settled}
-    for path in pending.unsettled:
-        how[path] = f"{how[path]}, the rest {BY_PERSON}" if path in how else BY_PERSON
-    return tuple(SettledFile(path, text, conflicted=True) for path, text in how.items())
-
-
-def _waiting(operations: Operations) -> StoppedSync:
-    waiting = operations.stopped()
-    if waiting is None:
-        raise Refusal(
-            f"no sync waits for a person here; start one with {typed('merge_series sync')}"
-        )
-    return waiting
 
 
 def _conflicts(record: MergeRecord) -> str:

@@ -9,7 +9,8 @@ from carry.carried import Carrier
 from merge_series import help_texts as texts
 from merge_series import report
 from merge_series.place import Place
-from merge_series.sync import Synced, Syncer, abort_sync, dry_run
+from merge_series.stopped import abort_sync
+from merge_series.sync import Synced, Syncer, dry_run
 from stack.command_line import json_option, typed
 from stack.console import people, print_json
 from stack.errors import ExitCode

@@ -13,8 +13,9 @@ from pathlib import Path
 from merge_series.journal import UNDONE_REFS, DoneSync, FileChange, Journal
 from merge_series.worktrees import Following, check_following, follow
 from stack.errors import Refusal
+from stack.git_answers import decode, encode
 from stack.refs import Update, move, refuse_busy, remove_stale_locks, values
-from stack.repository import Repository, decode, encode
+from stack.repository import Repository
 
 
 def carry_out(

@@ -8,8 +8,9 @@ from merge_series.renamed import new_name
 from merge_series.transaction import refuse_in_the_way
 from stack.command_line import typed
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.refs import branch_ref, values
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 
 def to_undo(repository: Repository, operations: Operations) -> DoneSync:

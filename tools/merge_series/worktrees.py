@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stack.errors import Refusal
+from stack.git_answers import Answer, Entry, Sha, decode, encode
 from stack.refs import branch_ref, checkouts
-from stack.repository import Answer, Entry, Repository, Sha, decode, encode
+from stack.repository import Repository
 from stack.settings import TEMPORARY_INDEX
 
 _UNDER_WAY = {

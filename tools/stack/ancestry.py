@@ -3,7 +3,11 @@
 To ask git costs a process a question; a sync asks several for every branch.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+
+from stack.git_answers import Answer, Sha
+
+_NOTHING_COMMON = 1
 
 
 class Ancestry:
@@ -109,3 +113,37 @@ class Ancestry:
             else:
                 held |= known
         return held
+
+
+def read_ancestry(run: Callable[..., Answer], main: Sha, heads: Sequence[Sha]) -> Ancestry:
+    """Read what ``heads`` hold beyond ``main``, by a few git processes, however many they are.
+
+    Args:
+        run: Runs a git command, as ``Repository.run`` does.
+        main: The commit of main.
+        heads: The heads.
+    """
+    text = "\n".join([*heads, f"^{main}", ""])
+    listed = run("rev-list", "--topo-order", "--parents", "--stdin", stdin=text.encode()).text
+    return Ancestry(main, listed, heads, _main_line(run, main, listed))
+
+
+def _main_line(run: Callable[..., Answer], main: Sha, listed: str) -> list[str]:
+    """The commits of main on which the listed ones stand, and main, each containing the last.
+
+    Those that are not on main's first-parent history are left out.
+    """
+    rows = [line.split(" ") for line in listed.splitlines()]
+    below = {parent for _, *parents in rows for parent in parents} - {row[0] for row in rows}
+    below.discard(main)
+    if len(below) <= 1:
+        return [*below, main]
+    dated = run("rev-list", "--no-walk=sorted", "--timestamp", *below, "--").text
+    by_date = [row.split() for row in dated.splitlines()]
+    oldest = [commit for date, commit in by_date if date == by_date[-1][0]]
+    if len(oldest) > 1:
+        octopus = ("merge-base", "--octopus", *oldest)
+        oldest = run(*octopus, accept=(0, _NOTHING_COMMON)).text.split()
+    selection = ("--first-parent", "--reverse", "--boundary", main, *(f"^{o}" for o in oldest))
+    line = run("rev-list", *selection, "--").text.replace("-", "").split()
+    return [commit for commit in line if commit in below or commit == main]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from stack.repository import Sha
+from stack.git_answers import Sha
 from stack.three_way import Contents, UnsureError, merge_trees
 from stack.trees import TreeStore, UnreadableError
 

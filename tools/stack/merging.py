@@ -11,7 +11,8 @@ from pathlib import Path
 
 from stack.entry_merger import EntryMerger
 from stack.errors import Refusal
-from stack.repository import Entry, GitFailure, Repository, Sha, decode
+from stack.git_answers import Entry, GitFailure, Sha, decode
+from stack.repository import Repository
 from stack.three_way import Contents
 from stack.trees import FILE, TreeEntry
 

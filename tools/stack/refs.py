@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stack.errors import Refusal
-from stack.repository import Repository, Sha, decode, encode
+from stack.git_answers import Sha, decode, encode
+from stack.repository import Repository
 
 _HEADS = "refs/heads/"
 

@@ -1,8 +1,4 @@
-"""A git repository as the tools use it: objects read and written, without a worktree.
-
-Paths inside the repository are ``str`` in which bytes that are not UTF-8 stand as surrogate
-escapes, so every path that git can hold goes in and out unchanged.
-"""
+"""A git repository as the tools use it: objects read and written, without a worktree."""
 
 import os
 import re
@@ -10,74 +6,24 @@ import tempfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import NewType, Self
+from typing import Self
 
 import git
 
-from stack.ancestry import Ancestry
+from stack.ancestry import Ancestry, read_ancestry
 from stack.committing import commit_object, signed_off
-from stack.errors import ExitCode, Refusal
+from stack.errors import Refusal
+from stack.git_answers import Answer, Entry, GitFailure, Sha, decode, encode
+from stack.git_version import check_git_version
 from stack.object_buffer import ObjectBuffer
 from stack.settings import PINNED, TEMPORARY_INDEX, TRUE_HISTORY
 from stack.trees import TreeStore, UnreadableError
 
-Sha = NewType("Sha", str)
-
-OLDEST_GIT = (2, 39)  # 2.38 has merge-tree --write-tree, but crashes on read-only repositories
-
 _SHA1_LENGTH = 40
 _KEPT_PACK = 100  # objects
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What a tree holds at one path: a mode such as ``100644`` and an object id."""
-
-    mode: str
-    oid: Sha
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a git command answered."""
-
-    status: int
-    stdout: bytes
-    stderr: str
-
-    @property
-    def text(self) -> str:
-        """Standard output as text, without the line end."""
-        return decode(self.stdout).rstrip("\n")
-
-
-class GitFailure(Refusal):
-    """A git command failed where no failure was expected.
-
-    Args:
-        command: Arguments of the command, without ``git``.
-        answer: Its exit status and output.
-    """
-
-    def __init__(self, command: Sequence[str], answer: Answer) -> None:
-        what = " ".join(answer.stderr.split()) or decode(answer.stdout).strip() or "no message"
-        super().__init__(f"git {command[0]} failed with status {answer.status}: {what}")
-        self.command = tuple(command)
-        self.answer = answer
-
-
-def decode(data: bytes) -> str:
-    """Bytes from git as text; ``encode`` gives the same bytes back."""
-    return data.decode("utf-8", "surrogateescape")
-
-
-def encode(text: str) -> bytes:
-    """Text as the bytes git gave or expects."""
-    return text.encode("utf-8", "surrogateescape")
 
 
 class Repository:
@@ -244,31 +190,7 @@ class Repository:
 
         Whatever is committed on top of it is known as well.
         """
-        heads = tuple(heads)
-        options = ("--topo-order", "--parents", "--stdin")
-        text = "\n".join([*heads, f"^{main}", ""])
-        listed = self.run("rev-list", *options, stdin=text.encode()).text
-        self._ancestry = Ancestry(main, listed, heads, self._main_line(main, listed))
-
-    def _main_line(self, main: Sha, listed: str) -> list[str]:
-        """The commits of main on which the listed ones stand, and main, each containing the last.
-
-        Those that are not on main's first-parent history are left out.
-        """
-        rows = [line.split(" ") for line in listed.splitlines()]
-        below = {parent for _, *parents in rows for parent in parents} - {row[0] for row in rows}
-        below.discard(main)
-        if len(below) <= 1:
-            return [*below, main]
-        dated = self.run("rev-list", "--no-walk=sorted", "--timestamp", *below, "--").text
-        rows = [row.split() for row in dated.splitlines()]
-        oldest = [commit for date, commit in rows if date == rows[-1][0]]
-        if len(oldest) > 1:
-            octopus = ("merge-base", "--octopus", *oldest)
-            oldest = self.run(*octopus, accept=(0, 1)).text.split()
-        selection = ("--first-parent", "--reverse", "--boundary", main, *(f"^{o}" for o in oldest))
-        line = self.run("rev-list", *selection, "--").text.replace("-", "").split()
-        return [commit for commit in line if commit in below or commit == main]
+        self._ancestry = read_ancestry(self.run, main, tuple(heads))
 
     def merge_bases(self, one: Sha, other: Sha) -> tuple[Sha, ...]:
         """All best common ancestors; empty where the histories are unrelated."""
@@ -349,7 +271,12 @@ class Repository:
         if waiting is not None:
             return waiting
         with self._reading:
-            return bytes(self._repo.git.get_object_data(oid)[3])
+            try:
+                return bytes(self._repo.git.get_object_data(oid)[3])
+            except BrokenPipeError as error:
+                # It ended over an earlier object, such as one that a partial clone cannot fetch.
+                self._repo.git.clear_cache()
+                raise ValueError(oid) from error
 
     def held_objects(self) -> AbstractContextManager[None]:
         """Keep new commits and trees in memory, until git is run for anything or the end."""
@@ -484,21 +411,6 @@ class Repository:
         )
         sign = self.run("config", "--type=bool", "--get", "commit.gpgsign", accept=(0, 1)).text
         return author, committer, sign == "true"
-
-
-@cache
-def check_git_version() -> None:
-    """Refuse a git that is older than the tools need.
-
-    Raises:
-        Refusal: git is too old.
-    """
-    found = git.Git().version_info
-    if found[:2] < OLDEST_GIT:
-        version = ".".join(str(part) for part in found)
-        raise Refusal(
-            f"git: version {version} is too old; install git 2.39 or newer", ExitCode.FAILED
-        )
 
 
 def _quoted(path: Path) -> str:

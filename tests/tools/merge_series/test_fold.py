@@ -369,7 +369,9 @@ def test_what_landed_is_synced_first(diamond):
     done = fold(diamond, "1", "2")
     assert (done.code, done.err) == (
         1,
-        f"error: #1 seems to have landed in main as {landing[:12]} 'Do root (#1)'; run "
-        f"{diamond.typed('sync')} first, which absorbs it\n",
+        (
+            f"error: #1 seems to have landed in main as {landing[:12]} 'Do root (#1)'; run "
+            f"{diamond.typed('sync')} first, which absorbs it\n"
+        ),
     )
     assert diamond.heads() == before

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from merge_series.records import AllowlistChange, MergeRecord, SettledFile
 from merge_series.report import merge_table
-from stack.repository import Sha
+from stack.git_answers import Sha
 
 ADAPTER = "megatron/core/distributed/fsdp/mcore_fsdp_adapter.py"
 LISTED = AllowlistChange(196, 204, (), 0)

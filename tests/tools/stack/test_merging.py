@@ -6,8 +6,9 @@ from textwrap import fill
 import pytest
 
 from stack.errors import Refusal
+from stack.git_answers import Entry, Sha
 from stack.merging import Merge, TreeMerger, merge_trees, parse_merge
-from stack.repository import Entry, Repository, Sha
+from stack.repository import Repository
 from stack.three_way import Contents
 
 LINES = "".join(f"{number}\n" for number in range(9))

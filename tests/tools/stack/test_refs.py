@@ -5,8 +5,9 @@ import subprocess
 import pytest
 
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.refs import Update, busy_branches, heads, move, refuse_busy
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 ODD = "o\udcff\u2028dd"
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stack.errors import Refusal
-from stack.repository import Entry, Repository, Sha, decode, encode
+from stack.git_answers import Entry, Sha, decode, encode
+from stack.repository import Repository
 
 FORMATS = {"sha1": 40, "sha256": 64}
 

@@ -8,7 +8,8 @@ from merge_series.review.foundation import Foundation
 from process_groups import ratchet
 from process_groups.allowlist import ALLOWLIST_PATH
 from process_groups.reads import Read
-from stack.repository import Repository, Sha
+from stack.git_answers import Sha
+from stack.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from merge_series.plan import resolve_main, sources
 from merge_series.review.lines import Fate, Span, Tracer
 from merge_series.review.link import Link
 from merge_series.review.standing import MAIN, commits_beginning, owner_of
+from stack.git_answers import Sha, encode
 from stack.model import PullRequest
 from stack.refs import heads
-from stack.repository import Repository, Sha, encode
+from stack.repository import Repository
 from stack.words import counted
 
 

@@ -28,7 +28,7 @@ from stack.command_line import json_option
 from stack.completion import PullRequestName
 from stack.console import people, print_json
 from stack.errors import ExitCode
-from stack.repository import encode
+from stack.git_answers import encode
 from stack.words import counted
 
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from merge_series.history import ABSORBS
-from stack.repository import Repository, Sha, decode
+from stack.git_answers import Sha, decode
+from stack.repository import Repository
 
 _FIELDS = (
     "%H", "%P", "%an", "%ad", "%cd", "%s",

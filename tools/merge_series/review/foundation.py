@@ -17,9 +17,10 @@ from merge_series.resolve import Settled, Side, Sources, entries, settle
 from merge_series.review.merging import independent, stand_in
 from merge_series.review.standing import Standing
 from process_groups.allowlist import ALLOWLIST_PATH
+from stack.git_answers import Entry, Sha
 from stack.merging import Conflict, merge_trees
 from stack.model import PullRequest
-from stack.repository import Entry, Repository, Sha
+from stack.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)

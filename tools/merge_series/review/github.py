@@ -15,7 +15,7 @@ from typing import Any
 
 from stack.command_line import typed
 from stack.errors import Refusal
-from stack.repository import Sha
+from stack.git_answers import Sha
 
 _FIELDS = "baseRefName,body,comments,headRefOid,isCrossRepository,url"
 _URL = re.compile(r"\Ahttps?://([^/]+)/([^/]+/[^/]+)/pull/[0-9]+\Z")

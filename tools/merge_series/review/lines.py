@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from stack.repository import Repository, Sha, decode, encode
+from stack.git_answers import Sha, decode, encode
+from stack.repository import Repository
 
 _HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _ENOUGH = re.compile(rb"\w.*\w")  # of a line that says something; a bracket alone stands anywhere

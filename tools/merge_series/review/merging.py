@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stack.git_answers import Sha
 from stack.merging import merge_trees
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 # Commits that only stand for a merge; they are dropped with the temporary object folder.
 _NOBODY = {

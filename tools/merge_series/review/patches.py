@@ -5,7 +5,8 @@ import tempfile
 from dataclasses import dataclass
 
 from stack.errors import Refusal
-from stack.repository import Repository, Sha
+from stack.git_answers import Sha
+from stack.repository import Repository
 
 # The same text whoever asks: no setting of the user's, no program of theirs. Whole ids, so that git
 # can apply also what is no text: it has both blobs.

@@ -7,8 +7,8 @@ from carry.carried import Carrier
 from merge_series.plan import sources
 from merge_series.review.github import Call, Published
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.model import PullRequest
-from stack.repository import Sha
 
 BEGIN = "<!-- merge_series: what stands from here on is written again at every sync -->"
 END = "<!-- merge_series: to here; the rest is yours -->"

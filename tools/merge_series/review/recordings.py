@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from merge_series.review.commits import Commit
 from merge_series.review.merging import clean_merge, independent, stand_in
-from stack.repository import Repository, Sha
+from stack.git_answers import Sha
+from stack.repository import Repository
 
 _SUBJECT = re.compile(r"Record that (?:#\d+ (?P<landed>landed in main)|#\d+ supersedes .+)")
 _NAME = re.compile(r"#\d+")

@@ -13,7 +13,8 @@ from merge_series.review.patches import Patch, difference
 from merge_series.review.recordings import Recording
 from merge_series.review.standing import Standing, own_commits, owner_of
 from stack.errors import Refusal
-from stack.repository import Repository, Sha
+from stack.git_answers import Sha
+from stack.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from merge_series.review.commits import Commit, read_commits
 from merge_series.review.recordings import Recording, find_recordings
 from stack.command_line import typed
 from stack.errors import Refusal
+from stack.git_answers import Sha
 from stack.model import PullRequest, Series
 from stack.refs import heads
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 MAIN = "main"  # as reviewers know it, whatever the remote is called here
 

@@ -8,7 +8,8 @@ from merge_series.review.commits import Commit, read_commits
 from merge_series.review.merging import clean_merge
 from merge_series.review.recordings import Recording
 from merge_series.review.standing import Standing
-from stack.repository import Repository, Sha
+from stack.git_answers import Sha
+from stack.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)

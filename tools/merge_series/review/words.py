@@ -11,7 +11,7 @@ from merge_series.review.commits import Commit
 from merge_series.review.lines import Span
 from merge_series.review.since import Since, Step
 from merge_series.review.standing import Standing
-from stack.repository import encode
+from stack.git_answers import encode
 from stack.words import counted
 
 

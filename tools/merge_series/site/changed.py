@@ -9,7 +9,8 @@ from unidiff.patch import PatchSet
 
 from merge_series.review.patches import Patch
 from merge_series.site.highlight import Highlighter, Line
-from stack.repository import Repository, Sha, decode
+from stack.git_answers import Sha, decode
+from stack.repository import Repository
 
 _LINK, _MODULE = "120000", "160000"
 _KINDS = {_LINK: "symbolic link", _MODULE: "submodule"}

@@ -7,7 +7,8 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
-from stack.repository import Repository, Sha, decode
+from stack.git_answers import Sha, decode
+from stack.repository import Repository
 
 # Beyond this, highlighting costs more than it helps.
 _LARGEST = 512 * 1024

@@ -20,8 +20,9 @@ from merge_series.site.layout import HEIGHT, MAIN, WIDTH, lay_out
 from merge_series.site.prose import prose
 from merge_series.site.reading import Page, Reader
 from merge_series.site.shown import shown
+from stack.git_answers import Sha
 from stack.model import PullRequest, Series
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 from stack.words import counted
 
 INDEX = "index.html"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from carry.carried import Carrier
 from carry.generated import ReadScanner
@@ -16,7 +17,10 @@ from merge_series.review.since import Since, Step, since, step
 from merge_series.review.standing import Standing, stand
 from merge_series.review.synced import told
 from stack.merging import merge_trees
-from stack.repository import Repository, Sha
+from stack.repository import Repository
+
+if TYPE_CHECKING:
+    from stack.git_answers import Sha
 
 # A page for each pair of heads is about the square of this; the oldest is always among them.
 MOST_HEADS = 16

@@ -18,8 +18,9 @@ from merge_series.site.layout import HEIGHT, MAIN, WIDTH, lay_out
 from merge_series.site.prose import prose
 from merge_series.site.reading import MOST_HEADS, heads_of, most_of
 from merge_series.site.shown import shown
+from stack.git_answers import Sha
 from stack.model import PullRequest, Series
-from stack.repository import Repository, Sha
+from stack.repository import Repository
 
 STYLE = Path(__file__).parents[4] / "tools/merge_series/site/templates/site.css"
 

@@ -27,7 +27,8 @@ from tokens import (
 from carry.carried import Carrier
 from merge_series.inspect import verify
 from merge_series.operations import Operations
-from stack.repository import Repository, Sha
+from stack.git_answers import Sha
+from stack.repository import Repository
 
 TEXTS = ("one", "new")  # the last is not there at first; few places, so that changes meet
 

@@ -1,0 +1,160 @@
+"""A sync that stopped: what a person is offered of its merge, and what is taken back from them."""
+
+from dataclasses import replace
+from typing import NoReturn
+
+from carry.carried import Carrier
+from merge_series import messages, person
+from merge_series.merger import Merger, Planned, Stopped
+from merge_series.messages import BY_PERSON
+from merge_series.operations import Operations, Pending, StoppedSync
+from merge_series.records import MergeRecord, SettledFile
+from stack.command_line import typed
+from stack.errors import ExitCode, Refusal
+from stack.repository import Repository
+
+ABORT = "merge_series sync --abort"
+
+
+class Handover:
+    """Hands the merge of a stopped sync to a person and takes it back.
+
+    Args:
+        repository: The fork.
+        carrier: The series and its edits.
+        operations: What is kept in the repository.
+        merger: Makes the merges of that sync.
+    """
+
+    def __init__(
+        self, repository: Repository, carrier: Carrier, operations: Operations, merger: Merger
+    ) -> None:
+        self._repository = repository
+        self._carrier = carrier
+        self._operations = operations
+        self._merger = merger
+
+    def offer(self, waiting: StoppedSync, stopped: Stopped) -> None:
+        """Put a stopped merge into the worktree in which a person settles it.
+
+        A kill on the way leaves a sync that says it is not made to its end.
+        """
+        self._operations.stop(replace(waiting, state="preparing"))
+        self._operations.remove_worktree()
+        planned = stopped.planned
+        files = self._merger.offered(stopped)
+        message = messages.offered(planned.pull_request, planned.source, _files(waiting.pending))
+        kept = tuple(record.commit for record in waiting.merged)
+        offer = person.Offer(stopped, message, files, kept)
+        person.prepare(self._repository, self._operations.worktree, offer)
+        self._operations.stop(replace(waiting, state="waiting"))
+
+    def offer_again(self, waiting: StoppedSync, why: str) -> NoReturn:
+        """Make the worktree again.
+
+        Raises:
+            Refusal: Always: the merge is to be settled there first.
+        """
+        planned = self._planned(waiting.pending)
+        stopped = self._merger.merge(planned)
+        if not isinstance(stopped, Stopped):
+            raise Refusal(
+                f"{waiting.pending.branch}: the merge of {planned.source_name} no longer needs a "
+                f"person; drop the stopped sync with {typed(ABORT)} and sync again"
+            )
+        self.offer(waiting, stopped)
+        raise Refusal(
+            f"{self._operations.worktree}: the worktree {why}; it is there now with the merge "
+            f"of {planned.source_name} into {waiting.pending.branch}: settle it, git add, then "
+            f"run {typed(person.CONTINUE)}",
+            ExitCode.WAITING,
+        )
+
+    def adopt(self, waiting: StoppedSync, result: person.Staged | person.Committed) -> MergeRecord:
+        """The record of a merge that a person staged or committed."""
+        pending = waiting.pending
+        files = _files(pending)
+        planned = self._planned(pending)
+        if isinstance(result, person.Staged):
+            return self._merger.commit(planned, result.tree, files, pending.unsettled)
+        return self._merger.adopt(planned, result.commit, files, pending.unsettled)
+
+    def _planned(self, pending: Pending) -> Planned:
+        by_branch = {pull_request.branch: pull_request for pull_request in self._carrier.series}
+        by_name = {pull_request.name: pull_request for pull_request in self._carrier.series}
+        if pending.branch not in by_branch:
+            raise Refusal(
+                f"SERIES.md no longer has the branch {pending.branch}; drop the sync with "
+                f"{typed(ABORT)}"
+            )
+        if pending.source not in {"main", *by_name}:
+            raise Refusal(
+                f"SERIES.md no longer has {pending.source}; drop the sync with {typed(ABORT)}"
+            )
+        source = by_name.get(pending.source)
+        return Planned(by_branch[pending.branch], source, pending.ours, pending.theirs)
+
+
+def abort_sync(operations: Operations) -> Pending:
+    """Drop a stopped sync; no ref had moved.
+
+    Returns:
+        The merge that waited.
+
+    Raises:
+        Refusal: No sync is stopped.
+    """
+    waiting = waiting_sync(operations)
+    operations.forget_stopped()
+    return waiting.pending
+
+
+def refuse_stopped(operations: Operations) -> None:
+    """Refuse where a sync waits for a person.
+
+    Raises:
+        Refusal: It names the branch and the worktree.
+    """
+    waiting = operations.stopped()
+    if waiting is not None:
+        raise Refusal(
+            f"a sync waits for a person at {waiting.pending.branch} in {operations.worktree}; "
+            f"finish it with {typed(person.CONTINUE)} or drop it with {typed(ABORT)}",
+            ExitCode.BUSY,
+        )
+
+
+def describe(stopped: Stopped) -> Pending:
+    """A stopped merge in the form that is kept and shown."""
+    planned = stopped.planned
+    settled = (*stopped.settled, *stopped.parts)
+    return Pending(
+        branch=planned.pull_request.branch,
+        source=planned.source_name,
+        ours=planned.ours,
+        theirs=planned.theirs,
+        settled=tuple(SettledFile(s.path, s.how, conflicted=True) for s in settled),
+        unsettled={u.path: u.why for u in stopped.unsettled},
+    )
+
+
+def _files(pending: Pending) -> tuple[SettledFile, ...]:
+    """The files in conflict as they will have been settled once the person is done."""
+    how = {file.path: file.how for file in pending.settled}
+    for path in pending.unsettled:
+        how[path] = f"{how[path]}, the rest {BY_PERSON}" if path in how else BY_PERSON
+    return tuple(SettledFile(path, text, conflicted=True) for path, text in how.items())
+
+
+def waiting_sync(operations: Operations) -> StoppedSync:
+    """The sync that waits for a person.
+
+    Raises:
+        Refusal: None does.
+    """
+    waiting = operations.stopped()
+    if waiting is None:
+        raise Refusal(
+            f"no sync waits for a person here; start one with {typed('merge_series sync')}"
+        )
+    return waiting
