@@ -68,7 +68,7 @@ def test_each_shell_is_told_of_prs(folder, shell, lines):
         ("fold 8045 8", ["8045", "8049"]),
         ("fold w", []),
         ("stack --on ", ["8045", "8049"]),
-        ("st", ["stack", "status"]),
+        ("st", ["status", "stack"]),
         ("status --", ["--json", "--help"]),
         ("--color ", ["auto", "always", "never"]),
     ],
