@@ -130,7 +130,7 @@ def apply_command(
         if tree is None or release is not None or output is not None:
             raise click.UsageError("say --undo TREE")
         number = len(undo_in_place(tree))
-        which = f"{number} files are as they were" if number else "every file is as it was"
+        which = "every file is as it was" if number == 0 else f"{counted(number, 'file')} put back"
         people.print(f"{tree}: {which}", soft_wrap=True)
         return
     carrier = Carrier.open(series)
@@ -140,7 +140,9 @@ def apply_command(
         check_new(output)
         base = _open_release(release)
         changed = write_tree(carrier, base, output)
-        people.print(f"{output}: {base.name} with the series, {len(changed)} files changed or new")
+        people.print(
+            f"{output}: {base.name} with the series, {counted(len(changed), 'file')} changed or new"
+        )
     else:
         raise click.UsageError("say TREE, or --release VERSION with --output DIR")
 
@@ -170,7 +172,7 @@ def wheel_command(series: Path, release: str, output: Path, python: Path) -> Non
     target = output / wheel.name
     is_new = write_once(target, wheel.content)
     done = (
-        f"{len(wheel.changed)} files changed or new"
+        f"{counted(len(wheel.changed), 'file')} changed or new"
         if is_new
         else "is there already, the same byte for byte"
     )

@@ -89,7 +89,7 @@ def test_there_and_back(project):
 
     project.write({"megatron/core/__pycache__/sizes.cpython-312.pyc": "compiled"}, project.tree)
     undone = project.run("apply", "--undo", "tree")
-    assert (undone.code, undone.out, undone.err) == (0, "", "tree: 3 files are as they were\n")
+    assert (undone.code, undone.out, undone.err) == (0, "", "tree: 3 files put back\n")
     assert state(project) == before
     twice = project.run("apply", "--undo", "tree")
     assert (twice.code, twice.err) == (
