@@ -1,6 +1,7 @@
 """What a sync has to do, and whether it may begin."""
 
 from carry.carried import Carrier
+from stack.command_line import typed
 from stack.errors import Refusal
 from stack.git_answers import Sha
 from stack.model import PullRequest
@@ -130,5 +131,6 @@ def ready(
     old = branch_heads(repository, pull_requests)
     repository.read_ancestry(main, old.values())
     moving = moving_branches(repository, carrier, main, old)
-    refuse_busy(repository, moving, may_be_checked_out=update_worktrees)
+    follow = f"run {typed('merge_series sync --update-worktrees')}, which fast-forwards it there"
+    refuse_busy(repository, moving, may_be_checked_out=update_worktrees, instead=follow)
     return old
