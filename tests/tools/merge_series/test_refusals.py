@@ -71,6 +71,19 @@ def test_no_branch(world):
     )
 
 
+def test_branches_that_people_write_and_that_are_not_here(world):
+    world.git("branch", "-D", "by-hand")
+    assert refused(world, "sync") == (
+        f"error: {world.fork}: #3 has no branch by-hand here; fetch it, or make it where your "
+        "commits of it are: git branch by-hand COMMIT"
+    )
+    world.git("update-ref", "refs/remotes/origin/by-hand", "ratchet")
+    assert refused(world, "sync") == (
+        f"error: {world.fork}: #3 has no branch by-hand here; make what was fetched a branch: "
+        "git branch by-hand origin/by-hand"
+    )
+
+
 def test_a_branch_that_is_checked_out_elsewhere(world):
     world.commit("main", {"README": "new\n"}, "Add a readme")
     desk = world.root / "my desk"
