@@ -155,7 +155,7 @@ def _place() -> Iterator[str]:
 
 
 def _parted(names: Container[str], words: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The words of a command line that are options of some names with their values, and the rest."""
+    """The words of a command line that are some options with their values, and the rest."""
     options: list[str] = []
     others: list[str] = []
     left = iter(words)
