@@ -47,7 +47,7 @@ def _new_options[**P, R](command: Callable[P, R]) -> Callable[P, R]:
     required=True,
     type=PullRequestName(),
     metavar="PR",
-    help="A PR it depends on, by its number or its branch; may be repeated. main for none.",
+    help="A PR it depends on, by number or branch; may be repeated. Or main alone.",
 )
 @click.option("--because", required=True, help="Why it needs what it depends on.")
 @click.pass_obj
