@@ -92,6 +92,9 @@ class DroppedChanges:
 
     def _dropped(self, pull_request: PullRequest, merge: Sha, commit: _Commit) -> Iterator[str]:
         ours, *others = commit.parents
+        if len(others) == 1 and ours not in self._commits:
+            # Made on main, as a pull request's merge is: what the branch may lack is main's.
+            ours, others = others[0], [ours]
         below = [
             (pr.name, self._heads[pr.number])
             for pr in self._carrier.series.closure(pull_request)
@@ -123,7 +126,12 @@ class DroppedChanges:
         if theirs not in self._commits:
             yield "main", theirs
             return
-        names = {name: set(self._reached([head])) for name, head in below}
+        replaced = [
+            (pr.name, self._heads[pr.number])
+            for pr in self._carrier.series
+            if pr.state == "superseded" and pr.number in self._heads
+        ]
+        names = {name: set(self._reached([head])) for name, head in (*below, *replaced)}
         for name, held in names.items():
             if theirs in held:
                 yield name, theirs

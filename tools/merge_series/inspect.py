@@ -60,6 +60,7 @@ class BranchStatus:
 def statuses(repository: Repository, carrier: Carrier, main: Sha) -> tuple[BranchStatus, ...]:
     """Where every branch of the series stands against ``main``."""
     found = heads(repository, [pull_request.branch for pull_request in carrier.series])
+    repository.read_ancestry(main, found.values())
     result = []
     for pull_request in carrier.series:
         head = found.get(pull_request.branch)
@@ -94,6 +95,7 @@ def verify(
     earlier = _earlier_heads(operations)
     checks = [check_main(repository, carrier, operations, main_name, main)]
     found = heads(repository, [pull_request.branch for pull_request in carrier.series])
+    repository.read_ancestry(main, found.values())
     for pull_request in synced_pull_requests(carrier):
         branch = pull_request.branch
         head = found.get(branch)

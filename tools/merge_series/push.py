@@ -154,7 +154,8 @@ def _remote(
         settings = {branch: _configured(repository, branch) for branch in branches}
         wanted = {found for found in settings.values() if found is not None}
         without = [branch for branch, found in settings.items() if found is None]
-        if wanted and without:
+        # Where there is but one remote, a branch without a setting goes there as well.
+        if wanted and without and wanted != set(known):
             raise Refusal(
                 f"{repository.directory}: git's settings name {_names(wanted)} for some branches "
                 f"and none for {', '.join(without)}; say --remote NAME"

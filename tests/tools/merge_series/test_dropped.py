@@ -254,3 +254,24 @@ def test_an_unrelated_history_is_taken_as_it_is(stack):
         merge(stack, branch, "--no-edit", "--allow-unrelated-histories", "-s", "ours", "other")
     assert stack.run("sync").code == 0
     assert dropped(stack) == {}
+
+
+def test_a_merge_made_on_main_that_keeps_the_branch_alone_is_told(stack):
+    tree = stack.git("rev-parse", "a^{tree}")
+    made = stack.git("commit-tree", tree, "-p", "main", "-p", "a", "-m", "Merge a")
+    stack.git("branch", "--force", "a", made)
+    assert dropped(stack) == {"a": said(made, "main", "README, shared.txt")}
+
+
+def test_what_a_folded_pr_removed_is_no_fault_of_who_merged_it(hand):
+    hand.commit("main", {"f.txt": "1\n"}, "Add f")
+    hand.declare("#1 a main", "#2 b #1", "#3 c main")
+    hand.grow("a", "main", {"f.txt": None})
+    hand.grow("b", "main~1", {"b.txt": "1\n"})
+    hand.grow("c", "main", {"c.txt": "1\n"})
+    merge(hand, "b", "--no-edit", "a")
+    assert dropped(hand) == {}
+    done = hand.run("fold", "--pr", "9", "--branch", "all", "--title", "All", "1", "3")
+    assert done.code == 0, done.err
+    rows = json.loads(hand.run("verify", "--json").out)
+    assert [row["found"] for row in rows if row["found"]] == []

@@ -308,3 +308,19 @@ def test_no_repository_of_git_is_needed_to_be_plain(world):
     done = world.run("--repo", str(odd), "sync")
     assert done.code == 3, done.err
     assert world.run("--repo", str(odd), "sync", "--abort").code == 0
+
+
+def test_an_object_that_was_cut_off_is_told(hand):
+    hand.declare("#1 one main", "#2 two main")
+    hand.grow("one", "main", {"one.txt": "1\n"})
+    hand.grow("two", "main", {"two.txt": "1\n"})
+    hand.commit("main", {"three.txt": "1\n"}, "Go on")
+    tree = hand.git("rev-parse", "main^{tree}")
+    file = hand.fork / ".git/objects" / tree[:2] / tree[2:]
+    file.chmod(0o644)
+    file.write_bytes(file.read_bytes()[:20])
+    for arguments in (("sync", "--dry-run"), ("sync",)):
+        done = hand.run(*arguments)
+        assert done.code == 1
+        assert done.err.splitlines()[-1].startswith("error: git merge-tree failed with status 128:")
+        assert tree in done.err
