@@ -109,7 +109,12 @@ class TreeMerger:
             Refusal: The histories are unrelated, or an object is missing.
         """
         tree = self._entries.merge(ours, theirs)
-        return self._by_git(ours, theirs) if tree is None else Merge(Sha(tree.hex()), ())
+        if tree is not None:
+            return Merge(Sha(tree.hex()), ())
+        # git 2.39 takes the tree of a commit for empty if it cannot read it, and merges that.
+        for commit in (ours, theirs, *self._repository.merge_bases(ours, theirs)):
+            self._repository.check_tree(commit)
+        return self._by_git(ours, theirs)
 
     def foresee(self, contents: Iterable[Contents]) -> None:
         """Have git merge at once what merges to come will have to merge.

@@ -233,6 +233,17 @@ class Repository:
             answer = self.run("rev-parse", *(f"{commit}^{{tree}}" for commit in commits))
             return tuple(Sha(line) for line in answer.text.split())
 
+    def check_tree(self, commit: Sha) -> None:
+        """See that a commit's tree can be read.
+
+        Raises:
+            GitFailure: It cannot; git says why.
+        """
+        try:
+            self.tree_store.entries(self.tree_store.of_commit(commit))
+        except UnreadableError:
+            self.run("cat-file", "tree", f"{commit}^{{tree}}")
+
     # Objects
 
     def entries(self, tree: Sha, *paths: str) -> dict[str, Entry]:
@@ -276,11 +287,15 @@ class Repository:
             return waiting
         with self._reading:
             try:
-                return bytes(self._repo.git.get_object_data(oid)[3])
-            except BrokenPipeError as error:
-                # It ended over an earlier object, such as one that a partial clone cannot fetch.
+                *_, size, content = self._repo.git.get_object_data(oid)
+            except (BrokenPipeError, ValueError) as error:
+                # It ends over an object that is damaged or that a partial clone cannot fetch.
                 self._repo.git.clear_cache()
                 raise ValueError(oid) from error
+            if len(content) != size:
+                self._repo.git.clear_cache()
+                raise ValueError(oid)
+            return bytes(content)
 
     def held_objects(self) -> AbstractContextManager[None]:
         """Keep new commits and trees in memory, until git is run for anything or the end."""

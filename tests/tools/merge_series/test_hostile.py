@@ -322,5 +322,5 @@ def test_an_object_that_was_cut_off_is_told(hand):
     for arguments in (("sync", "--dry-run"), ("sync",)):
         done = hand.run(*arguments)
         assert done.code == 1
-        assert done.err.splitlines()[-1].startswith("error: git merge-tree failed with status 128:")
+        assert done.err.splitlines()[-1].startswith("error: git cat-file failed with status 128:")
         assert tree in done.err

@@ -369,7 +369,7 @@ def test_what_cannot_be_merged_is_refused(repository):
     with pytest.raises(Refusal) as caught:
         merge_trees(repository, one, missing)
     assert str(caught.value) == (
-        f"git merge-tree failed with status 1: merge-tree: {missing} - not something we can merge"
+        f"git merge-base failed with status 128: fatal: Not a valid commit name {missing}"
     )
 
 
