@@ -29,12 +29,17 @@ def offered(
     return f"{subject(pull_request, source)}\n\n{sides}\n\n{body(settled, None)}"
 
 
+def settled_line(file: SettledFile) -> str:
+    """What a message says of a file that conflicted or was made again."""
+    return f"- {file.path}: {file.how}"
+
+
 def body(settled: Sequence[SettledFile], allowlist: AllowlistChange | None) -> str:
     """The rest of the message, without trailers."""
     conflicted = [file for file in settled if file.conflicted]
     parts = []
     if conflicted:
-        lines = [f"- {file.path}: {file.how}" for file in conflicted]
+        lines = [settled_line(file) for file in conflicted]
         parts.append("Conflicted, and how each was settled:\n" + "\n".join(lines))
     else:
         parts.append("No file conflicted.")
@@ -44,7 +49,7 @@ def body(settled: Sequence[SettledFile], allowlist: AllowlistChange | None) -> s
         parts.append("Merged cleanly, and changed by a person:\n" + "\n".join(lines))
     stale = [file for file in settled if not file.conflicted and file.how != BY_PERSON]
     if stale:
-        lines = [f"- {file.path}: {file.how}" for file in stale]
+        lines = [settled_line(file) for file in stale]
         parts.append("Merged cleanly, but made again:\n" + "\n".join(lines))
     if allowlist is not None:
         parts.append(_allowlist(allowlist))

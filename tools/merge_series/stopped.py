@@ -71,12 +71,29 @@ class Handover:
         )
 
     def adopt(self, waiting: StoppedSync, result: person.Staged | person.Committed) -> MergeRecord:
-        """The record of a merge that a person staged or committed."""
+        """The record of a merge that a person staged or committed.
+
+        Raises:
+            Refusal: The message of their commit says of a file what is no longer so.
+        """
         pending = waiting.pending
-        files = _files(pending)
+        offered = _files(pending)
         planned = self._planned(pending)
         if isinstance(result, person.Staged):
+            files = self._merger.as_left(planned, result.tree, offered)
             return self._merger.commit(planned, result.tree, files, pending.unsettled)
+        tree = self._repository.tree_of(result.commit)
+        files = self._merger.as_left(planned, tree, offered)
+        said = self._repository.message(result.commit).splitlines()
+        for file, before in zip(files, offered, strict=True):
+            if file != before and messages.settled_line(before) in said:
+                raise Refusal(
+                    f"{self._operations.worktree}: {file.path} is not as it was offered, and the "
+                    f"commit's message still says '{messages.settled_line(before)}'; write "
+                    f"'{messages.settled_line(file)}' there (git commit --amend), then run "
+                    f"{typed(person.CONTINUE)}",
+                    ExitCode.WAITING,
+                )
         return self._merger.adopt(planned, result.commit, files, pending.unsettled)
 
     def _planned(self, pending: Pending) -> Planned:
