@@ -129,7 +129,8 @@ def settle(
             part = end.part
     again = None if sources.recorded is None else sources.recorded.find(group, among)
     if again is not None:
-        return Settled(conflict.path, again.mode, again.content, again.how)
+        how = again.how(sources.repository, sources.ours.commit, sources.theirs.commit)
+        return Settled(conflict.path, again.mode, again.content, how)
     return Unsettled(conflict.path, "; ".join(reasons), part)
 
 
