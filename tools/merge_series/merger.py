@@ -227,8 +227,7 @@ class Merger:
         tree, change, stale = self._make_again(planned, tree)
         files = _with_stale(settled, stale)
         self._check_named(merged.tree, tree, files)
-        subject = messages.subject(planned.pull_request, planned.source)
-        message = f"{subject}\n\n{messages.body(files, change)}"
+        message = messages.whole(planned.pull_request, planned.source, files, change)
         commit = self._repository.commit_tree(tree, [planned.ours, planned.theirs], message)
         return self._record(planned, commit, files, change)
 

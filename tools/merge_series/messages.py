@@ -16,17 +16,19 @@ def subject(pull_request: PullRequest, source: PullRequest | None) -> str:
     return f"Merge {source.brings} from {source.name}"
 
 
-def side(pull_request: PullRequest | None) -> str:
-    """A side of a merge as people know it: ``main``, or a branch with its PR."""
-    return "main" if pull_request is None else f"{pull_request.branch} ({pull_request.name})"
+def side(pull_request: PullRequest) -> str:
+    """A side of a merge as people know it: a branch with its PR."""
+    return f"{pull_request.branch} ({pull_request.name})"
 
 
-def offered(
-    pull_request: PullRequest, source: PullRequest | None, settled: Sequence[SettledFile]
+def whole(
+    pull_request: PullRequest,
+    source: PullRequest | None,
+    settled: Sequence[SettledFile],
+    allowlist: AllowlistChange | None,
 ) -> str:
-    """What a plain ``git commit`` of a merge that a person settles shall say."""
-    sides = f"Merges {side(source)} into {side(pull_request)}."
-    return f"{subject(pull_request, source)}\n\n{sides}\n\n{body(settled, None)}"
+    """The message of a merge of ``source`` (None: main) into a PR's branch, without trailers."""
+    return f"{subject(pull_request, source)}\n\n{body(settled, allowlist)}"
 
 
 def settled_line(file: SettledFile) -> str:

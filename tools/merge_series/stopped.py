@@ -43,9 +43,10 @@ class Handover:
         self._operations.remove_worktree()
         planned = stopped.planned
         files = self._merger.offered(stopped)
-        message = messages.offered(planned.pull_request, planned.source, _files(waiting.pending))
+        settled = _files(waiting.pending)
+        message = messages.whole(planned.pull_request, planned.source, settled, None)
         kept = tuple(record.commit for record in waiting.merged)
-        offer = person.Offer(stopped, message, files, kept)
+        offer = person.Offer(stopped, waiting.main_name, message, files, kept)
         person.prepare(self._repository, self._operations.worktree, offer)
         self._operations.stop(replace(waiting, state="waiting"))
 
@@ -66,7 +67,7 @@ class Handover:
         raise Refusal(
             f"{self._operations.worktree}: the worktree {why}; it is there now with the merge "
             f"of {planned.source_name} into {waiting.pending.branch}: settle it, git add, then "
-            f"run {typed(person.CONTINUE)}",
+            f"back in this folder run {typed(person.CONTINUE)}",
             ExitCode.WAITING,
         )
 
@@ -134,11 +135,15 @@ def refuse_stopped(operations: Operations) -> None:
     """
     waiting = operations.stopped()
     if waiting is not None:
-        raise Refusal(
-            f"a sync waits for a person at {waiting.pending.branch} in {operations.worktree}; "
-            f"finish it with {typed(person.CONTINUE)} or drop it with {typed(ABORT)}",
-            ExitCode.BUSY,
-        )
+        raise Refusal(how_it_waits(operations, waiting), ExitCode.BUSY)
+
+
+def how_it_waits(operations: Operations, waiting: StoppedSync) -> str:
+    """Where a sync waits for a person, and how it goes on, as a sentence without a capital."""
+    return (
+        f"a sync waits for a person at {waiting.pending.branch} in {operations.worktree}; "
+        f"finish it with {typed(person.CONTINUE)} or drop it with {typed(ABORT)}"
+    )
 
 
 def describe(stopped: Stopped) -> Pending:
