@@ -6,6 +6,8 @@ import nox
 
 nox.needs_version = ">=2024.4.15"  # the first with download-free `default_venv_backend` settings
 nox.options.sessions = ["lint", "tests"]
+# Else nox only says that it skipped a session, and exits with 0 as if all were well.
+nox.options.error_on_missing_interpreters = True
 # torch is 4.7 GB: an environment is made once and used again.
 nox.options.reuse_venv = "yes"
 

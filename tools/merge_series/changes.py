@@ -144,11 +144,20 @@ class _Finder:
         return self.carrier.series.held[pull_request.number]
 
     def _accounted(self) -> set[Sha]:
-        """Commits that a branch may hold because main or a successor has them in another form."""
-        gone = [pr.number for pr in self.carrier.series if pr.state in {"landed", "superseded"}]
-        starts = [self.history.heads[n] for n in gone if n in self.history.heads]
-        starts += [sha for commit in self.history.commits.values() for sha in commit.absorbs]
-        return self.history.reached(starts)
+        """Commits that a branch may hold because main or a successor has them in another form.
+
+        What landed brought all that it held; a successor depends itself on what it does not bring.
+        """
+        series, history = self.carrier.series, self.history
+        superseded = [pr.number for pr in series if pr.state == "superseded"]
+        landed = [pr.number for pr in series if pr.state == "landed"]
+        replaced = history.reached(history.heads[n] for n in superseded if n in history.heads)
+        absorbed = {sha for commit in history.commits.values() for sha in commit.absorbs}
+        starts = [history.heads[n] for n in landed if n in history.heads]
+        below = {n for number in superseded for n in series.held[number]}
+        others = [n for n in below if series.pull_requests[n].state not in {"landed", "superseded"}]
+        theirs = {c.sha for n in others for c in history.own(n, series.held[n])}
+        return history.reached([*starts, *(absorbed - replaced)]) | (replaced - theirs)
 
     def _journal(self) -> dict[str, set[Sha]]:
         """Every head that the program left on a branch which SERIES.md does not name now."""

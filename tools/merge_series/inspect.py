@@ -184,6 +184,8 @@ def _carried(  # noqa: PLR0913, PLR0917 - what a carried tree is made of
 ) -> Check:
     """Whether the branch's tree is its edits applied to its main."""
     name = "tree is the carried tree"
+    if base == head:
+        return Check(pull_request.branch, name, "", "main holds all of it")
     holds = carrier.series.closure(pull_request)
     declared = {commit.subject for pr in holds for commit in pr.commits} | {REFRESH_SUBJECT}
     answer = repository.run("log", "--no-merges", "--format=%h %s", head, f"^{base}", "--")

@@ -41,7 +41,7 @@ def list_reads(options: argparse.Namespace) -> ExitCode:
         )
         return ExitCode.DONE
     for line in output.table(found) if options.summary else output.lines_of(found, places):
-        output.say(line)
+        output.print_line(line)
     if not options.summary:
         output.say(output.summary(found))
     return ExitCode.DONE
@@ -120,20 +120,20 @@ def accessors(options: argparse.Namespace) -> ExitCode:
     derivation = _derivation(options.tree)
     grid = derivation.grid
     if options.why is not None:
-        lines = why(options.why, derivation)
+        lines, summary = why(options.why, derivation), ""
         data: dict[str, object] = {"name": options.why, "why": lines}
     else:
         tests = ", ".join(sorted(grid.tests)) or "no function"
-        lines = [
-            *sorted(grid.accessors),
-            f"{output.amount(len(grid.accessors), 'accessor')}; that the grid exists: {tests}",
-        ]
+        lines = sorted(grid.accessors)
+        summary = f"{output.amount(len(lines), 'accessor')}; that the grid exists: {tests}"
         data = {name: sorted(names) for name, names in grid._asdict().items()}
     if options.json:
         output.print_json(data)
         return ExitCode.DONE
     for line in lines:
-        output.say(line)
+        output.print_line(line)
+    if summary:
+        output.say(summary)
     return ExitCode.DONE
 
 

@@ -1,4 +1,4 @@
-"""What the commands write: lines for people to stderr, JSON and annotations to stdout."""
+"""What the commands write: what was asked for to stdout, in lines or JSON; the rest to stderr."""
 
 import json
 import sys
@@ -15,6 +15,11 @@ GUIDE = "tools/process_groups/README.md"
 def say(line: str) -> None:
     """Write a line for people."""
     sys.stderr.write(f"{line}\n")
+
+
+def print_line(line: str) -> None:
+    """Write a line of what was asked for, which other programs may read as well."""
+    sys.stdout.write(f"{line}\n")
 
 
 def print_json(data: object) -> None:

@@ -144,6 +144,10 @@ def _main_line(run: Callable[..., Answer], main: Sha, listed: str) -> list[str]:
     if len(oldest) > 1:
         octopus = ("merge-base", "--octopus", *oldest)
         oldest = run(*octopus, accept=(0, _NOTHING_COMMON)).text.split()
-    selection = ("--first-parent", "--reverse", "--boundary", main, *(f"^{o}" for o in oldest))
-    line = run("rev-list", *selection, "--").text.replace("-", "").split()
+    selection = ("--first-parent", "--parents", main, *(f"^{commit}" for commit in oldest))
+    listed_line = [row.split() for row in run("rev-list", *selection, "--").text.splitlines()]
+    # Below the last that is listed stands its first parent; whatever else git might show there, as
+    # a second parent, need not contain or be contained in the others.
+    last = listed_line[-1][1:2] if listed_line else []
+    line = [*last, *(row[0] for row in reversed(listed_line))]
     return [commit for commit in line if commit in below or commit == main]

@@ -31,6 +31,7 @@ _PINNED = (
 )  # fmt: skip
 
 _CLEAN, _CONFLICTED = 0, 1
+_ANY_STATUS = range(-64, 256)  # below 0 where a signal ended it: git 2.39 fails on some renames
 
 # A line with which git opens or closes a conflict. The one between both sides proves nothing: it
 # underlines headings as well.
@@ -140,7 +141,7 @@ class TreeMerger:
         answer = self._repository.run(
             "-C", place, *command,
             environment={"GIT_ATTR_NOSYSTEM": "1", "GIT_DIR": place, "GIT_WORK_TREE": place},
-            accept=(_CLEAN, _CONFLICTED, 128),
+            accept=_ANY_STATUS,
         )  # fmt: skip
         if "unrelated histories" in answer.stderr:
             raise Refusal(
@@ -148,8 +149,12 @@ class TreeMerger:
                 "--main and SERIES.md name branches of one history"
             )
         merge = parse_merge(answer.stdout)
+        if merge is not None and answer.status == _CLEAN:
+            # It also tells of conflicts that it has settled: of a file and a directory of one name
+            # of which one moved away.
+            return Merge(merge.tree, ())
         # Status 1 also stands for a bad revision: only a tree id first makes it a conflict.
-        if merge is None or answer.status != (_CONFLICTED if merge.conflicts else _CLEAN):
+        if merge is None or answer.status != _CONFLICTED or not merge.conflicts:
             raise GitFailure(("merge-tree", ours, theirs), answer)
         return merge
 

@@ -47,6 +47,7 @@ class Repository:
         self._objects = ObjectBuffer(self._store_pack)
         self.tree_store = TreeStore(self._object, partial(self._objects.add, b"tree"))
         self._reading = threading.Lock()
+        self._adding = threading.Lock()
         self._ancestry: Ancestry | None = None
         self._environment = dict(TRUE_HISTORY)
         if objects is not None:
@@ -395,8 +396,9 @@ class Repository:
             )  # fmt: skip
             made = answer.text
         commit = Sha(made)
-        if self._ancestry is not None and all(map(self._ancestry.knows, parents)):
-            self._ancestry.add(commit, parents)
+        with self._adding:
+            if self._ancestry is not None and all(map(self._ancestry.knows, parents)):
+                self._ancestry.add(commit, parents)
         return commit
 
     @cached_property

@@ -7,6 +7,8 @@ from typing import NamedTuple
 TREE = b"40000"
 FILE = b"100644"
 FILES = frozenset((FILE, b"100755"))
+# What git writes. It reads others, such as 040000 and 100664, and writes these in their place.
+_MODES = FILES | {TREE, b"120000", b"160000"}
 _ID = 40  # digits of a SHA-1
 
 _ENTRY = re.compile(rb"([0-7]+) ([^\0/]+)\0(.{20})", re.DOTALL)
@@ -70,6 +72,8 @@ class TreeStore:
             data = self._object(tree.hex())
             found = _ENTRY.findall(data)
             if sum(len(mode) + len(name) + len(oid) + 2 for mode, name, oid in found) != len(data):
+                raise UnreadableError(tree.hex())
+            if not _MODES.issuperset(mode for mode, _, _ in found):
                 raise UnreadableError(tree.hex())
             self._known[tree] = {name: TreeEntry(mode, oid) for mode, name, oid in found}
         return self._known[tree]

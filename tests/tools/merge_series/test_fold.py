@@ -375,3 +375,28 @@ def test_what_landed_is_synced_first(diamond):
         ),
     )
     assert diamond.heads() == before
+
+
+def test_what_a_successor_is_on_is_not_dropped(hand):
+    hand.declare("#1 one main", "#2 two main", "#3 three #2", "#4 four #1")
+    for branch, on in (("one", "main"), ("two", "main"), ("three", "two"), ("four", "one")):
+        hand.grow(branch, on, {f"{branch}.txt": "1\n"})
+    assert fold(hand, "1", "3").code == 0
+    series = hand.root / "SERIES.md"
+    text = series.read_text()
+    assert "| #9 | `whole` | #2 |" in text
+    assert hand.run("sync").code == 0
+    series.write_text(text.replace("| #9 | `whole` | #2 |", "| #9 | `whole` | main |"))
+    before = hand.heads()
+    done = hand.run("sync")
+    first = hand.git("rev-parse", "--short=12", "two")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: SERIES.md:6: #2 holds {first} 'Two 1', as #2 and #9 do, none of which depends "
+            "on another or on a PR that brings it; what a branch holds cannot be taken out by "
+            "adding commits: write the dependency that is missing, or begin this PR anew on a "
+            "branch of another name\n"
+        ),
+    )
+    assert hand.heads() == before

@@ -186,3 +186,13 @@ def test_a_reader_that_stops_reading_is_no_crash(world):
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
+
+
+def test_a_carried_branch_that_main_merged_is_not_compared_with_itself(world):
+    world.commit("offsets", {"megatron/core/sizes.py": "SIZE = 4\n"}, "Say it in another way")
+    world.git("merge", "--quiet", "--no-ff", "-m", "Merge the offsets", "offsets")
+    done = world.run("verify", "--json")
+    checks = [row for row in json.loads(done.out) if row["name"] == "tree is the carried tree"]
+    assert [(row["found"], row["note"]) for row in checks if row["branch"] == "offsets"] == [
+        ("", "main holds all of it")
+    ]

@@ -56,12 +56,11 @@ def numbers(accessors: int, fallbacks: int = 0) -> str:
 def test_list(tree: Tree, said: Said) -> None:
     assert said("list", tree(a=TWO, b=MILD)) == (
         0,
+        "3 reads (2 accessor, 0 shim, 0 unresolved, 1 fallback, 0 warned, 0 guarded)\n",
         (
             "megatron/core/a.py:f: tp_rank (accessor) x2, lines 3, 4\n"
             "megatron/core/b.py:f: tp_rank (fallback), line 3\n"
-            "3 reads (2 accessor, 0 shim, 0 unresolved, 1 fallback, 0 warned, 0 guarded)\n"
         ),
-        "",
     )
 
 
@@ -104,13 +103,13 @@ def test_list_by_package(tree: Tree, said: Said) -> None:
     root = tree(a=TWO, **{"deep/er/b": MILD, "deep/c": PS + "x = vars(parallel_state)\n"})
     assert said("list", "--summary", root) == (
         0,
+        "",
         (
             "package             accessor  shim  unresolved  fallback  warned  guarded  total\n"
             "megatron/core              2     0           0         0       0        0      2\n"
             "megatron/core/deep         0     0           1         1       0        0      2\n"
             "total                      2     0           1         1       0        0      4\n"
         ),
-        "",
     )
 
 
@@ -142,7 +141,7 @@ REASONS = {
 
 @pytest.mark.parametrize("name", REASONS)
 def test_why_a_name_is_an_accessor(name: str, tree: Tree, said: Said) -> None:
-    assert said("accessors", "--why", name, tree()) == (0, REASONS[name], "")
+    assert said("accessors", "--why", name, tree()) == (0, "", REASONS[name])
     code, people, machines = said("accessors", "--why", name, "--json", tree())
     assert (code, people) == (0, "")
     assert json.loads(machines) == {"name": name, "why": REASONS[name].splitlines()}
@@ -160,8 +159,8 @@ def test_why_of_an_unknown_name(tree: Tree, said: Said) -> None:
 
 
 def test_accessors(tree: Tree, said: Said) -> None:
-    people = "tp_group\ntp_rank\n2 accessors; that the grid exists: ready\n"
-    assert said("accessors", tree()) == (0, people, "")
+    people, names = "2 accessors; that the grid exists: ready\n", "tp_group\ntp_rank\n"
+    assert said("accessors", tree()) == (0, people, names)
     assert json.loads(said("accessors", "--json", tree())[2]) == {
         "accessors": ["tp_group", "tp_rank"],
         "state": ["_ALL_GROUPS", "_TP_GROUP", "_TP_RANKS"],

@@ -84,3 +84,23 @@ def test_a_repository_answers_the_same_once_it_has_read_them(tmp_path):
         known = answers()
     with Repository.open(tmp_path) as repository:
         assert answers() == known
+
+
+def test_a_side_of_main_is_not_on_its_line(tmp_path):
+    """Main merged a side branch, from which one branch starts and which another one merged."""
+    with Repository.create(tmp_path, "main") as repository:
+
+        def commit(what, *parents):
+            return repository.commit_tree(repository.change_tree(None, {}), parents, what)
+
+        start = commit("start")
+        line, side = commit("line", start), commit("side", start)
+        main = commit("main", line, side)
+        one, other = commit("one", line, side), commit("other", side)
+        commits = [main, one, other]
+        pairs = [(first, second) for first in commits for second in commits]
+        asked = [set(repository.merge_bases(*pair)) for pair in pairs]
+        repository.read_ancestry(main, [one, other])
+        known = [repository.known_merge_bases(*pair) for pair in pairs]
+        assert [set(found or truth) for found, truth in zip(known, asked, strict=True)] == asked
+        assert repository.known_merge_bases(one, main) is None

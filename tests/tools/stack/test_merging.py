@@ -56,6 +56,11 @@ CASES = {
     "one file's mode": ({"a": LINES, "b": LINES}, {"a": ("100755", LINES)}, {"a": LINES}),
     "a mode of ours and contents": ({"a": LINES}, {"a": ("100755", FIVE)}, {"a": NINE}),
     "a mode of theirs and contents": ({"a": LINES}, {"a": FIVE}, {"a": ("100755", NINE)}),
+    "a file for a directory that moved into it": (
+        {"s": LINES, "d": OTHERS},
+        {"s": NINE, "d": OTHERS},
+        {"d/s": LINES},
+    ),
     "the same": ({"a": LINES}, {"a": FIVE, "b": "1"}, {"a": FIVE, "c": "1"}),
     "modes added": ({}, {"a": ("100755", LINES)}, {"a": LINES}),
     "symlink": tuple({"a": ("120000", target)} for target in ("base", "ours", "theirs")),
@@ -152,6 +157,7 @@ mode:
 one file's mode:
 a mode of ours and contents:
 a mode of theirs and contents:
+a file for a directory that moved into it:
 the same:
 modes added:
     a
@@ -295,6 +301,7 @@ def test_only_text_conflicts_are_about_content(repository):
         "one file's mode",
         "a mode of ours and contents",
         "a mode of theirs and contents",
+        "a file for a directory that moved into it",
         "the same",
     }
 
