@@ -1,5 +1,6 @@
 """Adding a PR to the series: where its branch starts, and its row and section in SERIES.md."""
 
+import shlex
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from stack.errors import Refusal
 from stack.git_answers import Sha
 from stack.model import PullRequest, Series
 from stack.repository import Repository
-from stack.series_edit import NewPullRequest, with_pull_request
+from stack.series_edit import NewPullRequest, heading, row, with_pull_request
 
 _WIDTH = 72  # columns of a commit message
 
@@ -42,7 +43,7 @@ def add_pull_request(
         repository: The fork.
         carrier: The series.
         main: The commit of main.
-        new: The PR; ``depends_on`` names one PR or more.
+        new: The PR; what it depends on has a row.
         because: Why the branch needs what it depends on.
 
     Returns:
@@ -50,17 +51,14 @@ def add_pull_request(
 
     Raises:
         Refusal: The PR or its branch exists, a dependency is not one to build on, several are not
-            in step with each other, or merging them needs a person.
+            in step with each other, or merging them needs a person; it says what to type.
     """
     refuse_known(repository, carrier, new)
     for number in new.depends_on:
-        dependency = carrier.series.pull_requests.get(number)
-        if number == new.number:
-            raise Refusal(f"#{number} cannot depend on itself; leave that --on out")
-        if dependency is None:
-            raise Refusal(f"{carrier.path}: #{number} has no row; add it first or correct --on")
+        dependency = carrier.series.pull_requests[number]
         if dependency.state not in {"open", "draft"}:
-            instead = "main has it" if dependency.state == "landed" else "name its successor"
+            has = "main has it, so leave it out, or say --on main"
+            instead = has if dependency.state == "landed" else "name its successor"
             raise Refusal(
                 f"{carrier.path}:{dependency.line}: #{number} is {dependency.state}; {instead}"
             )
@@ -70,11 +68,16 @@ def add_pull_request(
     pull_request = whole.series.pull_requests[new.number]
     merger = Merger(repository, whole, ReadScanner(repository), main)
     dependencies = whole.series.dependencies(pull_request)
+    if not dependencies:
+        return Start(main, ()), rewrite
     if len(dependencies) > 1:
         closure = whole.series.closure(*dependencies)
         below = tuple(pr for pr in synced_pull_requests(whole) if pr in closure)
         refuse_out_of_step(repository, whole, main, below, branch_heads(repository, below))
-    return start_on(repository, merger, pull_request, dependencies, because), rewrite
+    commands = _by_hand(pull_request, dependencies, new)
+    return start_on(
+        repository, merger, pull_request, dependencies, because, by_hand=commands
+    ), rewrite
 
 
 def implied(series: Series, numbers: Sequence[int]) -> dict[int, int]:
@@ -114,16 +117,26 @@ def refuse_known(repository: Repository, carrier: Carrier, new: NewPullRequest) 
             )
 
 
-def start_on(
+def start_on(  # noqa: PLR0913 - what a start is made of
     repository: Repository,
     merger: Merger,
     pull_request: PullRequest,
     dependencies: Sequence[PullRequest],
     because: str,
+    *,
+    by_hand: str | None = None,
 ) -> Start:
     """The commit at which a branch on ``dependencies`` starts: the merge of their heads.
 
     Each merge has two parents; where one head contains another, none is made.
+
+    Args:
+        repository: The fork.
+        merger: What makes the merges.
+        pull_request: The PR of the branch.
+        dependencies: What it is on; one or more.
+        because: Why it needs them.
+        by_hand: What to do instead where a merge needs a person, if that is known.
 
     Raises:
         Refusal: A merge needs a person.
@@ -138,7 +151,7 @@ def start_on(
         if repository.is_ancestor(head, tip):
             head = tip
             continue
-        record = merged_or_refused(merger, Planned(pull_request, dependency, head, tip))
+        record = merged_or_refused(merger, Planned(pull_request, dependency, head, tip), by_hand)
         text = _explained(
             repository.message(record.commit), pull_request, dependencies[:number], because
         )
@@ -148,8 +161,26 @@ def start_on(
     return Start(head, tuple(merged))
 
 
-def merged_or_refused(merger: Merger, planned: Planned) -> MergeRecord:
+def _by_hand(
+    pull_request: PullRequest, dependencies: Sequence[PullRequest], new: NewPullRequest
+) -> str:
+    """What to type where the branches that a PR depends on conflict."""
+    first, *others = (shlex.quote(dependency.branch) for dependency in dependencies)
+    steps = [f"git switch -c {shlex.quote(pull_request.branch)} {first}"]
+    steps += [f"git merge {branch}" for branch in others]
+    return (
+        f"To settle it, type {', then '.join(steps)}, git commit what you settled, and add the row "
+        f"{row(new)} and a section {heading(new)} to SERIES.md"
+    )
+
+
+def merged_or_refused(merger: Merger, planned: Planned, by_hand: str | None = None) -> MergeRecord:
     """Make a merge that no person can be asked about.
+
+    Args:
+        merger: What makes it.
+        planned: The merge.
+        by_hand: What to do instead, if that is known.
 
     Raises:
         Refusal: It needs a person; it names the files.
@@ -157,10 +188,13 @@ def merged_or_refused(merger: Merger, planned: Planned) -> MergeRecord:
     result = merger.merge(planned)
     if isinstance(result, Stopped):
         files = "; ".join(f"{one.path}: {one.why}" for one in result.unsettled)
+        instead = by_hand or (
+            f"Merge {planned.theirs[:12]} into {planned.ours[:12]} by hand on a branch that both "
+            "are to flow into, and declare that"
+        )
         raise Refusal(
             f"{planned.pull_request.branch}: merging {planned.source_name} needs a person for "
-            f"{files}; nothing was changed. Merge {planned.theirs[:12]} into {planned.ours[:12]} "
-            "by hand on a branch that both are to flow into, and declare that"
+            f"{files}; nothing was changed. {instead}"
         )
     return result
 

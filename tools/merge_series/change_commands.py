@@ -11,18 +11,17 @@ from merge_series.declared import Rewrite
 from merge_series.fold import fold
 from merge_series.place import Place
 from merge_series.records import MergeRecord
-from stack.completion import PullRequestNumber
+from merge_series.review.standing import MAIN, find_pull_request
+from stack.completion import PullRequestName
 from stack.console import people
+from stack.model import Series
 from stack.series_edit import NewPullRequest
 from stack.words import counted
 
 
-def _numbers(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
-    """PR numbers, each once, written as ``8045`` or ``#8045``."""
-    for value in values:
-        if not value.removeprefix("#").isdecimal():
-            raise click.BadParameter(f"{value} is no PR number; write it like 8045")
-    return tuple(dict.fromkeys(int(value.removeprefix("#")) for value in values))
+def _numbers(series: Series, names: Sequence[str]) -> tuple[int, ...]:
+    """The numbers of the PRs that are named, each once."""
+    return tuple(dict.fromkeys(find_pull_request(series, name).number for name in names))
 
 
 _new = (
@@ -46,10 +45,9 @@ def _new_options[**P, R](command: Callable[P, R]) -> Callable[P, R]:
     "--on",
     multiple=True,
     required=True,
-    type=PullRequestNumber(),
-    callback=_numbers,
+    type=PullRequestName(),
     metavar="PR",
-    help="A PR it depends on; may be repeated.",
+    help="A PR it depends on, by number or branch; may be repeated. Or main alone.",
 )
 @click.option("--because", required=True, help="Why it needs what it depends on.")
 @click.pass_obj
@@ -59,21 +57,24 @@ def stack_command(  # noqa: PLR0913, PLR0917 - click hands over every option
     branch: str,
     title: str,
     brings: str,
-    on: tuple[int, ...],
+    on: tuple[str, ...],
     because: str,
     *,
     dry_run: bool,
 ) -> None:
     """Add a PR to the series, with a branch that starts at the merge of what it depends on."""
     section = f"### Why\n\n{because}"
-    new = NewPullRequest(number, branch, on, title, brings, section)
+    if MAIN in on and set(on) != {MAIN}:
+        raise click.UsageError("a PR on others is on main through them; leave --on main out")
     with place.begin(is_kept=not dry_run) as (repository, carrier, operations, main):
+        numbers = () if MAIN in on else _numbers(carrier.series, on)
+        new = NewPullRequest(number, branch, numbers, title, brings, section)
         start, rewrite = add_pull_request(repository, carrier, main, new, because)
         if not dry_run:
             made = {branch: start.head}
             operations.move("stack", main, {branch: None}, made, start.merged, (rewrite.change,))
     _show(start.merged, rewrite, is_kept=not dry_run)
-    for one, other in implied(carrier.series, on).items():
+    for one, other in implied(carrier.series, numbers).items():
         people.print(f"#{one} need not be named: #{other} depends on it.")
     people.print(
         f"{branch} {'would start' if dry_run else 'starts'} at {start.head[:12]}: "
@@ -83,9 +84,7 @@ def stack_command(  # noqa: PLR0913, PLR0917 - click hands over every option
 
 @click.command("fold", epilog=texts.FOLD)
 @_new_options
-@click.argument(
-    "numbers", nargs=-1, required=True, type=PullRequestNumber(), callback=_numbers, metavar="PR..."
-)
+@click.argument("prs", nargs=-1, required=True, type=PullRequestName(), metavar="PR...")
 @click.pass_obj
 def fold_command(  # noqa: PLR0913, PLR0917 - click hands over every option
     place: Place,
@@ -93,15 +92,19 @@ def fold_command(  # noqa: PLR0913, PLR0917 - click hands over every option
     branch: str,
     title: str,
     brings: str,
-    numbers: tuple[int, ...],
+    prs: tuple[str, ...],
     *,
     dry_run: bool,
 ) -> None:
-    """Supersede PRs by a new one, whose branch has a commit for each of them."""
-    names = ", ".join(f"#{n}" for n in numbers)
-    section = f"Supersedes {names}, with a commit for each."
-    new = NewPullRequest(number, branch, (), title, brings, section)
+    """Supersede PRs by a new one, whose branch has a commit for each of them.
+
+    PR is a number or a branch.
+    """
     with place.begin(is_kept=not dry_run) as (repository, carrier, operations, main):
+        numbers = _numbers(carrier.series, prs)
+        names = ", ".join(f"#{n}" for n in numbers)
+        section = f"Supersedes {names}, with a commit for each."
+        new = NewPullRequest(number, branch, (), title, brings, section)
         made = fold(repository, carrier, main, new, numbers)
         if not dry_run:
             files = (made.rewrite.change,)

@@ -1,6 +1,5 @@
 """A change to SERIES.md: shown, and written as a whole or not at all."""
 
-import difflib
 import os
 import shutil
 import tempfile
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from carry.carried import Carrier
 from merge_series.journal import FileChange
+from merge_series.text_diff import unified_diff
 from stack.errors import Refusal
 from stack.git_answers import decode
 from stack.series_edit import with_state
@@ -33,11 +33,8 @@ class Rewrite:
     @property
     def diff(self) -> str:
         """What changes, as ``diff -u`` writes it; empty where nothing does."""
-        old, new = (
-            data.decode("utf-8", "replace").splitlines() for data in (self.before, self.after)
-        )
-        lines = difflib.unified_diff(old, new, str(self.path), str(self.path), lineterm="", n=1)
-        return "\n".join(lines)
+        old, new = (data.decode("utf-8", "replace") for data in (self.before, self.after))
+        return unified_diff(str(self.path), old, new)
 
     @property
     def change(self) -> FileChange:

@@ -62,7 +62,7 @@ def fold(
         carrier: The series.
         main: The commit of main.
         new: The successor; what it depends on follows from the folded PRs.
-        numbers: The PRs to fold.
+        numbers: The PRs to fold; each has a row.
 
     Raises:
         Refusal: The PRs do not make one successor, are not in step, or a merge needs a person.
@@ -110,9 +110,7 @@ def _rewrite(carrier: Carrier, folded: Sequence[PullRequest], new: NewPullReques
 
 def _chosen(carrier: Carrier, numbers: Sequence[int]) -> tuple[PullRequest, ...]:
     for number in numbers:
-        pull_request = carrier.series.pull_requests.get(number)
-        if pull_request is None:
-            raise Refusal(f"{carrier.path}: #{number} has no row; correct the number")
+        pull_request = carrier.series.pull_requests[number]
         if pull_request.state not in {"open", "draft"}:
             raise Refusal(
                 f"{carrier.path}:{pull_request.line}: #{number} is {pull_request.state}; only an "

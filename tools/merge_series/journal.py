@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from merge_series.kept import read_json, write_json
 from merge_series.records import MergeRecord
+from merge_series.text_diff import unified_diff
 from stack.git_answers import Sha
 from stack.refs import Update, branch_ref
 
@@ -33,6 +34,11 @@ class FileChange:
     path: str
     before: str
     after: str
+
+    @property
+    def diff(self) -> str:
+        """What changes, as ``diff -u`` writes it."""
+        return unified_diff(self.path, self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True)

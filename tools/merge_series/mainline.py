@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 
 from carry.carried import Carrier
 from merge_series.history import Commit, History
@@ -239,10 +240,11 @@ class _Looker:
             subject = repository.message(head).partition("\n")[0]
             landed = subject.endswith(f"(#{pull_request.number})")
             return self._seen(pull_request, head, place, ()) if landed else None
-        below = [
-            f"^{self.history.heads[pr.number]}"
-            for pr in self.carrier.series.closure(pull_request)
-            if pr != pull_request and pr.number in self.history.heads
-        ]
+        held = self.carrier.series.held[pull_request.number] - {pull_request.number}
+        heads = {n: found for n, found in self.history.heads.items() if n != pull_request.number}
+        # One that began at the head of an earlier PR and holds nothing yet did not land with it.
+        earlier = takewhile(lambda pr: pr != pull_request, self.carrier.series)
+        same = {pr.number for pr in earlier if heads.get(pr.number) == head}
+        below = [f"^{heads[n]}" for n in held | same if n in heads]
         own = repository.commits("--no-merges", head, f"^{merge.parents[0]}", *below)
         return self._seen(pull_request, head, place, ()) if own else None

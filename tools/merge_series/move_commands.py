@@ -1,11 +1,13 @@
 """The commands about what was done before: ``undo``, ``redo``, ``push`` and ``forget``."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import click
 
 from carry.carried import Carrier
 from merge_series import help_texts as texts
+from merge_series import report
 from merge_series.journal import DoneSync
 from merge_series.operations import Operations
 from merge_series.place import Place
@@ -30,6 +32,7 @@ def undo_command(place: Place, *, dry_run: bool) -> None:
     else:
         people.print(f"Took back {record.name}; redo brings it again.")
     _say_moved(record.new, record.old)
+    _say_written(record, is_kept=not dry_run)
 
 
 @click.command("redo", epilog=texts.REDO)
@@ -43,6 +46,7 @@ def redo_command(place: Place, *, dry_run: bool) -> None:
     else:
         people.print(f"Brought {record.name} again.")
     _say_moved(record.old, record.new)
+    _say_written(record, is_kept=not dry_run)
 
 
 def _carry_out(
@@ -61,6 +65,12 @@ def _say_moved(before: Mapping[str, Sha | None], after: Mapping[str, Sha | None]
     for branch, head in after.items():
         now = "gone" if head is None else head[:9]
         people.print(f"  {branch}: {(before[branch] or 'new')[:9]} -> {now}", soft_wrap=True)
+
+
+def _say_written(record: DoneSync, *, is_kept: bool) -> None:
+    for file in record.file_moves:
+        text = report.rewritten(Path(file.path), file.diff, is_kept=is_kept)
+        people.print(text, soft_wrap=True)
 
 
 @click.command("push", epilog=texts.PUSH)

@@ -1,6 +1,7 @@
 """What a sync has to do, and whether it may begin."""
 
 from carry.carried import Carrier
+from stack.command_line import typed
 from stack.errors import Refusal
 from stack.git_answers import Sha
 from stack.model import PullRequest
@@ -56,12 +57,13 @@ def branch_heads(repository: Repository, pull_requests: tuple[PullRequest, ...])
         fetched = {pr.branch: _fetched(repository, pr.branch) for pr in missing}
         some = [pr for pr in missing if fetched[pr.branch]] or missing[:1]
         what = " and ".join(f"{pr.name} has no branch {pr.branch}" for pr in some)
-        commands = [f"git branch {pr.branch} {fetched[pr.branch]}" for pr in some]
-        do = (
-            f"make what was fetched a branch: {' && '.join(commands)}"
-            if fetched[some[0].branch]
-            else "build it (carry build) or fetch it"
-        )
+        commands = [f"git branch {pr.branch} {fetched[pr.branch] or 'COMMIT'}" for pr in some]
+        if fetched[some[0].branch]:
+            do = f"make what was fetched a branch: {' && '.join(commands)}"
+        elif some[0].commits:
+            do = "build it (carry build) or fetch it"
+        else:
+            do = f"fetch it, or make it where your commits of it are: {commands[0]}"
         raise Refusal(f"{repository.directory}: {what} here; {do}")
     return found
 
@@ -130,5 +132,6 @@ def ready(
     old = branch_heads(repository, pull_requests)
     repository.read_ancestry(main, old.values())
     moving = moving_branches(repository, carrier, main, old)
-    refuse_busy(repository, moving, may_be_checked_out=update_worktrees)
+    follow = f"run {typed('merge_series sync --update-worktrees')}, which fast-forwards it there"
+    refuse_busy(repository, moving, may_be_checked_out=update_worktrees, instead=follow)
     return old

@@ -5,7 +5,7 @@ is an ancestor of what is pushed, and the push holds only if the remote still st
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from carry.carried import Carrier
@@ -151,7 +151,14 @@ def _remote(
     if asked is not None:
         wanted = {asked}
     else:
-        wanted = {found for b in branches if (found := _configured(repository, b)) is not None}
+        settings = {branch: _configured(repository, branch) for branch in branches}
+        wanted = {found for found in settings.values() if found is not None}
+        without = [branch for branch, found in settings.items() if found is None]
+        if wanted and without:
+            raise Refusal(
+                f"{repository.directory}: git's settings name {_names(wanted)} for some branches "
+                f"and none for {', '.join(without)}; say --remote NAME"
+            )
         if not wanted:
             wanted = {name for name in known if name}
             if len(wanted) != 1:
@@ -161,8 +168,9 @@ def _remote(
                     "say --remote NAME"
                 )
     if len(wanted) != 1:
-        found = ", ".join(sorted(wanted))
-        raise Refusal(f"{repository.directory}: git's settings name {found}; say --remote NAME")
+        raise Refusal(
+            f"{repository.directory}: git's settings name {_names(wanted)}; say --remote NAME"
+        )
     (name,) = wanted
     if name not in known:
         raise Refusal(
@@ -176,6 +184,11 @@ def _remote(
             "name a remote with one"
         )
     return name, urls[0]
+
+
+def _names(remotes: Iterable[str]) -> str:
+    """Remotes as people read them; a setting may also be a URL."""
+    return ", ".join(_without_password(name) for name in sorted(remotes))
 
 
 def _configured(repository: Repository, branch: str) -> str | None:

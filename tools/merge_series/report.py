@@ -12,11 +12,11 @@ from merge_series.records import MergeRecord
 from stack.folding import Folded, aligned
 from stack.words import counted
 
-_MERGE_HEADS = ("Branch", "Merged", "Allowlist", "Open")
+_MERGE_HEADS = ("Branch", "Merged", "Allowlist", "Conflicts")
 
 
 def merge_table(merged: Sequence[MergeRecord], title: str | None = None) -> Group:
-    """What was merged into each branch, what git left open and how each file was settled.
+    """What was merged into each branch, what git left in conflict and how each file was settled.
 
     A file stands on lines of its own, so that its name is whole in a narrow terminal as well.
     """
@@ -25,7 +25,7 @@ def merge_table(merged: Sequence[MergeRecord], title: str | None = None) -> Grou
             record.branch,
             f"{record.source} {record.theirs[:9]}",
             f"{listed.before} -> {listed.after}" if (listed := record.allowlist) else "",
-            counted(len(record.settled), "file") if record.settled else "nothing",
+            counted(len(record.conflicts), "file") if record.conflicts else "none",
         )
         for record in merged
     ]

@@ -70,6 +70,8 @@ def _node(pull_request: PullRequest, status: BranchStatus, others: Sequence[int]
     text.append(f"  {pull_request.title}", style="not bold")
     if others:
         text.append(f"  (also on {', '.join(f'#{number}' for number in others)})")
-    if status.summary != "up to date":
-        text.append(f"  [{status.summary}]", style="yellow")
+    marks = ["draft"] if pull_request.state == "draft" else []
+    marks += [status.summary] if status.summary != "up to date" else []
+    if marks:
+        text.append(f"  [{', '.join(marks)}]", style="yellow")
     return text

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from merge_series.journal import UNDONE_REFS, DoneSync, FileChange, Journal
+from merge_series.text_diff import unified_diff
 from merge_series.worktrees import Following, check_following, follow
 from stack.errors import Refusal
 from stack.git_answers import decode, encode
@@ -67,8 +68,13 @@ def refuse_in_the_way(repository: Repository, record: DoneSync) -> None:
     refuse_busy(repository, _unled(record))
     check_following(_following(record))
     for file in record.file_moves:
-        if _text(file) != file.before:
-            raise Refusal(f"{file.path}: changed since {record.name}; put it back as it was first")
+        now = _text(file)
+        if now != file.before:
+            diff = unified_diff(file.path, file.before, now) or "only the ends of its lines differ"
+            raise Refusal(
+                f"{file.path}: changed since {record.name}; nothing was moved; put it back as it "
+                f"was first, without this change:\n{diff}"
+            )
 
 
 def repair(repository: Repository, journal: Journal, inherited: Sequence[int] = ()) -> str | None:

@@ -5,8 +5,9 @@ The man pages are made of the same texts; see ``man_page``.
 
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from importlib import import_module
+from itertools import islice
 from types import MappingProxyType
 from typing import override
 
@@ -59,6 +60,22 @@ class Tool(click.Group):
     @override
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self._commands_in, *(n for n in self.commands if n not in self._commands_in)]
+
+    @override
+    def invoke(self, ctx: click.Context) -> object:
+        words = tuple(ctx.args)
+        try:
+            return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            known = {name for option in self.params for name in option.opts}
+            if error.option_name not in known.intersection(_PLACE):
+                raise
+            before, after = _parted(known.intersection(_PLACE), words)
+            rest = shlex.join((*before, ctx.invoked_subcommand or "", *after))
+            raise click.UsageError(
+                f"{error.option_name} goes before the command: {typed(f'{ctx.info_name} {rest}')}",
+                error.ctx,
+            ) from error
 
     def all_commands(self) -> dict[str, click.Command]:
         """Every command by its name."""
@@ -135,6 +152,20 @@ def _place() -> Iterator[str]:
             ):
                 yield option.opts[0]
                 yield shlex.quote(str(context.params[name]))
+
+
+def _parted(names: Container[str], words: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The words of a command line that are some options with their values, and the rest."""
+    options: list[str] = []
+    others: list[str] = []
+    left = iter(words)
+    for word in left:
+        name, has_value, _ = word.partition("=")
+        if name in names:
+            options += (word,) if has_value else (word, *islice(left, 1))
+        else:
+            others.append(word)
+    return options, others
 
 
 def _version_option() -> click.Option:

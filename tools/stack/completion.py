@@ -16,22 +16,6 @@ from stack.model import PullRequest
 from stack.series_file import read_series
 
 
-class PullRequestNumber(StringParamType):
-    """The number of a PR, as the person wrote it."""
-
-    name = "pr"
-
-    @override
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        return [
-            CompletionItem(str(pull_request.number), help=pull_request.title)
-            for pull_request in _pull_requests(ctx)
-            if str(pull_request.number).startswith(incomplete)
-        ]
-
-
 class PullRequestName(StringParamType):
     """A PR by its number or its branch, as the person wrote it."""
 

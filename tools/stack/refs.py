@@ -136,20 +136,32 @@ def busy_branches(repository: Repository) -> dict[str, str]:
 
 
 def refuse_busy(
-    repository: Repository, branches: Iterable[str], *, may_be_checked_out: bool = False
+    repository: Repository,
+    branches: Iterable[str],
+    *,
+    may_be_checked_out: bool = False,
+    instead: str = "",
 ) -> None:
     """Refuse if one of the branches is held somewhere.
+
+    Args:
+        repository: The fork.
+        branches: The branches.
+        may_be_checked_out: Whether a branch may be checked out.
+        instead: What a person may also do about a branch that is only checked out, if anything.
 
     Raises:
         Refusal: It names the branch and the worktree.
     """
-    held = under_way(repository) if may_be_checked_out else busy_branches(repository)
+    moving = under_way(repository)
+    held = moving if may_be_checked_out else busy_branches(repository)
     for branch in branches:
         why = held.get(branch_ref(branch))
         if why is not None:
             raise Refusal(
                 f"branch {branch} {why}; "
                 "finish there or switch it to another branch (git switch --detach), then run again"
+                + (f", or {instead}" if instead and branch_ref(branch) not in moving else "")
             )
 
 

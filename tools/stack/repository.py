@@ -68,7 +68,10 @@ class Repository:
         try:
             repo = git.Repo(path.absolute(), expand_vars=False)
         except git.NoSuchPathError as error:
-            raise Refusal(f"{path}: no such folder; name a repository with --repo") from error
+            raise Refusal(
+                f"{path}: no such folder; name a repository with --repo (for a clone of "
+                "Megatron-LM: --repo . --main upstream/main)"
+            ) from error
         except git.InvalidGitRepositoryError as error:
             raise Refusal(f"{path}: not a git repository; name one with --repo") from error
         repository = cls(repo, objects)

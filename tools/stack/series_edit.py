@@ -74,6 +74,17 @@ def with_dependencies(data: bytes, name: str, dependencies: Mapping[int, tuple[i
     return _edited(data, name, expected, _DEPENDS_ON, texts)
 
 
+def row(new: NewPullRequest) -> str:
+    """The row of a PR in the table."""
+    title = new.title.replace("|", "\\|")
+    return f"| #{new.number} | `{new.branch}` | {_listed(new.depends_on)} | {title} | open |"
+
+
+def heading(new: NewPullRequest) -> str:
+    """The heading of a PR's section."""
+    return f"## #{new.number} {new.title}"
+
+
 def with_pull_request(data: bytes, name: str, new: NewPullRequest) -> bytes:
     """SERIES.md with a row more below its table and a section more below those of the PRs.
 
@@ -84,11 +95,9 @@ def with_pull_request(data: bytes, name: str, new: NewPullRequest) -> bytes:
     last = max(pull_request.line for pull_request in series)
     lines = data.splitlines(keepends=True)
     end = b"\r\n" if lines[last - 1].endswith(b"\r\n") else b"\n"
-    title = new.title.replace("|", "\\|")
-    row = f"| #{new.number} | `{new.branch}` | {_listed(new.depends_on)} | {title} | open |"
     brings = f"Brings: {new.brings}\n\n" if new.brings else ""
-    section = f"## #{new.number} {new.title}\n\n{brings}{new.text.strip()}\n"
-    lines.insert(last, row.encode() + end)
+    section = f"{heading(new)}\n\n{brings}{new.text.strip()}\n"
+    lines.insert(last, row(new).encode() + end)
     place = _end_of_sections(b"".join(lines), name)
     above, below = b"".join(lines[:place]), b"".join(lines[place:] if place else [])
     text = above.rstrip(b"\r\n") + end * 2 + section.encode().replace(b"\n", end)

@@ -235,7 +235,10 @@ def test_no_main_and_no_fork(fork):
     done = fork.run("build")
     assert (done.code, done.err) == (
         1,
-        "error: build/fork: no such folder; name a repository with --repo\n",
+        (
+            "error: build/fork: no such folder; name a repository with --repo (for a clone of "
+            "Megatron-LM: --repo . --main upstream/main)\n"
+        ),
     )
     assert not (fork.root / "build").exists()
 

@@ -28,7 +28,7 @@ def refused(hand, *numbers, **options):
 
 def test_a_whole_diamond_becomes_a_commit_a_pr(diamond):
     old = diamond.heads()
-    done = fold(diamond, "4", "#1", "2", "3")
+    done = fold(diamond, "4", "#1", "left", "3")
     assert done.code == 0, done.err
     now = diamond.heads()
     assert (
@@ -237,13 +237,14 @@ def test_a_dry_run_shows_it_and_changes_nothing(diamond):
 
 
 def test_what_does_not_make_one_successor_is_refused(diamond):
-    series = diamond.root / "SERIES.md"
     for numbers, said in (
         (("1", "4"), (
             "SERIES.md:6: #2 depends on #1 and another folded PR depends on #2, so the successor "
             "would depend on itself; fold #2 as well\n"
         )),
-        (("8",), f"{series}: #8 has no row; correct the number\n"),
+        (("8",), (
+            "8: no PR or branch of the series; it has #1 root, #2 left, #3 right, #4 top, #5 user\n"
+        )),
     ):  # fmt: skip
         done = refused(diamond, *numbers)
         assert (done.code, done.err) == (1, f"error: {said}")
@@ -353,11 +354,11 @@ def test_the_log_says_what_a_branch_was_made_of(diamond):
         0,
         [
             f"fold 1: new branch whole at {new['whole'][:9]}, begun at {old['root'][:9]}",
-            " Branch  Merged        Allowlist  Open",
-            f" whole   #2 {old['left'][:9]}             nothing",
-            f"         #3 {old['right'][:9]}             nothing",
-            f" top     #9 {new['whole'][:9]}             nothing",
-            f" user    #9 {new['whole'][:9]}             nothing",
+            " Branch  Merged        Allowlist  Conflicts",
+            f" whole   #2 {old['left'][:9]}             none",
+            f"         #3 {old['right'][:9]}             none",
+            f" top     #9 {new['whole'][:9]}             none",
+            f" user    #9 {new['whole'][:9]}             none",
             "9 commits stood on the branches before; 9 of them are reachable now.",
         ],
     )

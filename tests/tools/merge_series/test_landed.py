@@ -618,3 +618,14 @@ def test_a_dependency_that_has_a_landing_as_main_has_it_undoes_nothing(hand):
     assert hand.files("both") == {**START, "other.txt": "other\n"}
     assert hand.git("merge-base", "both", "main") == landing
     assert "nothing was changed" in hand.run("sync").err
+
+
+def test_a_branch_without_commits_did_not_land_with_what_it_began_at(hand):
+    hand.declare("#1 one main", "#2 two main")
+    hand.grow("one", "main", {"one.txt": "1\n"})
+    hand.git("branch", "two", "one")
+    hand.git("merge", "--quiet", "--no-ff", "-m", "Merge pull request #1 from ada/one", "one")
+    assert hand.run("sync").code == 0
+    rows = (hand.root / "SERIES.md").read_text()
+    assert "| #1 | `one` | main | Do one | landed |" in rows
+    assert "| #2 | `two` | main | Do two | open |" in rows

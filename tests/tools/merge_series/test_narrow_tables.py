@@ -30,26 +30,26 @@ MERGED = (
 
 AT_80 = """\
 main at c37fdf1f6 Import megatron-core 0.18.2
- Branch                  Merged                     Allowlist   Open
- pg-ratchet              main c37fdf1f6             196 -> 204  1 file
+ Branch                  Merged                     Allowlist   Conflicts
+ pg-ratchet              main c37fdf1f6             196 -> 204  none
    tools/process_groups/allowlist.txt
      merged cleanly but stale: regenerated from the merged tree
- fsdp-fallback-warnings  #8045 c37fdf1f6            196 -> 204  2 files
+ fsdp-fallback-warnings  #8045 c37fdf1f6            196 -> 204  1 file
    megatron/core/distributed/fsdp/mcore_fsdp_adapter.py
      conflicted: the edits of #8749 applied to main's text
    tools/process_groups/allowlist.txt
      merged cleanly but stale: regenerated from the merged tree
-                         #6258 as landed c37fdf1f6              nothing
+                         #6258 as landed c37fdf1f6              none
 """
 
-AT_50 = """\
+AT_52 = """\
 main at c37fdf1f6 Import megatron-core 0.18.2
- Branch      Merged           Allowlist   Open
- pg-ratchet  main c37fdf1f6   196 -> 204  1 file
+ Branch      Merged           Allowlist   Conflicts
+ pg-ratchet  main c37fdf1f6   196 -> 204  none
    tools/process_groups/allowlist.txt
-     merged cleanly but stale: regenerated from
-     the merged tree
- fsdp-       #8045 c37fdf1f6  196 -> 204  2 files
+     merged cleanly but stale: regenerated from the
+     merged tree
+ fsdp-       #8045 c37fdf1f6  196 -> 204  1 file
  fallback-
  warnings
    megatron/core/distributed/fsdp/
@@ -57,13 +57,13 @@ main at c37fdf1f6 Import megatron-core 0.18.2
      conflicted: the edits of #8749 applied to
      main's text
    tools/process_groups/allowlist.txt
-     merged cleanly but stale: regenerated from
-     the merged tree
+     merged cleanly but stale: regenerated from the
+     merged tree
 """
 
 
 @pytest.mark.parametrize(
-    ("width", "merged", "text"), [(80, MERGED, AT_80), (50, MERGED[:2], AT_50)]
+    ("width", "merged", "text"), [(80, MERGED, AT_80), (52, MERGED[:2], AT_52)]
 )
 def test_files_stand_on_lines_of_their_own(width, merged, text):
     console = Console(file=io.StringIO(), width=width)

@@ -126,10 +126,10 @@ def test_the_log_shows_each_sync_and_what_is_reachable(synced):
     assert done.code == 0
     assert [line.rstrip() for line in done.err.splitlines()] == [
         f"main at {synced.new['main'][:9]} Add a readme",
-        " Branch   Merged          Allowlist  Open",
-        f" ratchet  main {synced.new['main'][:9]}  1 -> 1     nothing",
-        f" offsets  #1 {synced.new['ratchet'][:9]}    1 -> 1     nothing",
-        f" by-hand  #1 {synced.new['ratchet'][:9]}    1 -> 1     nothing",
+        " Branch   Merged          Allowlist  Conflicts",
+        f" ratchet  main {synced.new['main'][:9]}  1 -> 1     none",
+        f" offsets  #1 {synced.new['ratchet'][:9]}    1 -> 1     none",
+        f" by-hand  #1 {synced.new['ratchet'][:9]}    1 -> 1     none",
         "3 commits stood on the branches before; 3 of them are reachable now.",
     ]
 

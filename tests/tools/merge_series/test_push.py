@@ -172,6 +172,14 @@ def test_no_password_is_shown(remote):
     assert "127.0.0.1:9" in line
     assert "secret" not in line
     remote.git("config", "branch.offsets.pushRemote", "http://ada:secret@127.0.0.1:9/x.git")
+    there = f"error: {remote.fork}: git's settings name "
+    assert refused(remote) == (
+        f"{there}http://127.0.0.1:9/x.git for some branches and none for ratchet, by-hand; "
+        "say --remote NAME"
+    )
+    remote.git("config", "remote.pushDefault", "origin")
+    assert refused(remote) == f"{there}http://127.0.0.1:9/x.git, origin; say --remote NAME"
+    remote.git("config", "remote.pushDefault", "http://ada:secret@127.0.0.1:9/x.git")
     line = refused(remote)
     assert "no remote is named 'http://127.0.0.1:9/x.git'" in line
 
@@ -185,6 +193,16 @@ def test_which_remote_is_taken(remote):
         f"error: {remote.fork}: no setting says where to push, and there is mine, origin; "
         "say --remote NAME"
     )
+    remote.git("config", "branch.offsets.pushRemote", "mine")
+    assert refused(remote) == (
+        f"error: {remote.fork}: git's settings name mine for some branches and none for ratchet, "
+        "by-hand; say --remote NAME"
+    )
+    for branch in BRANCHES:
+        remote.git("config", f"branch.{branch}.pushRemote", "mine")
+    assert "mine had" in remote.run("push", "--dry-run").err
+    for branch in BRANCHES:
+        remote.git("config", "--unset", f"branch.{branch}.pushRemote")
     remote.git("config", "remote.pushDefault", "mine")
     assert "mine had" in remote.run("push", "--dry-run").err
     assert "origin had" in remote.run("push", "--dry-run", "--remote", "origin").err

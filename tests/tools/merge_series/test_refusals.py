@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from programs import run
+
 
 def refused(world, *arguments, code=1):
     """Run, and give back the one line of a refusal that changed nothing."""
@@ -31,7 +33,8 @@ def test_no_series_file(world):
 def test_no_repository(world):
     shutil.rmtree(world.fork)
     assert refused(world, "status") == (
-        f"error: {world.fork}: no such folder; name a repository with --repo"
+        f"error: {world.fork}: no such folder; name a repository with --repo (for a clone of "
+        "Megatron-LM: --repo . --main upstream/main)"
     )
     world.fork.mkdir()
     assert refused(world, "status") == (
@@ -68,6 +71,19 @@ def test_no_branch(world):
     )
 
 
+def test_branches_that_people_write_and_that_are_not_here(world):
+    world.git("branch", "-D", "by-hand")
+    assert refused(world, "sync") == (
+        f"error: {world.fork}: #3 has no branch by-hand here; fetch it, or make it where your "
+        "commits of it are: git branch by-hand COMMIT"
+    )
+    world.git("update-ref", "refs/remotes/origin/by-hand", "ratchet")
+    assert refused(world, "sync") == (
+        f"error: {world.fork}: #3 has no branch by-hand here; make what was fetched a branch: "
+        "git branch by-hand origin/by-hand"
+    )
+
+
 def test_a_branch_that_is_checked_out_elsewhere(world):
     world.commit("main", {"README": "new\n"}, "Add a readme")
     desk = world.root / "my desk"
@@ -75,7 +91,8 @@ def test_a_branch_that_is_checked_out_elsewhere(world):
     (desk / "megatron/core/notes.txt").write_text("unsaved\n")
     assert refused(world, "sync") == (
         f"error: branch offsets is checked out in {desk}; finish there or switch it to another "
-        "branch (git switch --detach), then run again"
+        "branch (git switch --detach), then run again, or run "
+        f"{world.typed('sync --update-worktrees')}, which fast-forwards it there"
     )
     assert (desk / "megatron/core/notes.txt").read_text() == "unsaved\n"
 
@@ -94,6 +111,7 @@ def test_a_branch_that_is_being_rebased(world):
     world.git("rebase", "main", where=desk, check=False)
     line = refused(world, "sync")
     assert line.startswith("error: branch by-hand is being rebased (")
+    assert line.endswith("(git switch --detach), then run again")
 
 
 def test_a_branch_that_is_being_bisected(world):
@@ -175,6 +193,27 @@ def test_an_unknown_option_is_a_usage_error(world):
     done = world.run("sync", "--force")
     assert done.code == 2
     assert "No such option" in done.err
+
+
+@pytest.mark.parametrize(
+    ("tool", "words", "option", "right"),
+    [
+        ("merge_series", "sync --repo .", "--repo", "--repo . sync"),
+        (
+            "merge_series",
+            "--main main show 2 --series=S.md --since abc --repo .",
+            "--series",
+            "--main main --series=S.md --repo . show 2 --since abc",
+        ),
+        ("carry", "build --repo x --series S.md", "--series", "--series S.md build --repo x"),
+    ],
+)
+def test_an_option_of_the_tool_after_the_command(tmp_path, tool, words, option, right):
+    done = run(tool, *words.split(), folder=tmp_path)
+    assert (done.code, done.err.splitlines()[-1]) == (
+        2,
+        f"Error: {option} goes before the command: {tool} {right}",
+    )
 
 
 def test_a_cycle_in_the_series_is_refused_by_line(world):

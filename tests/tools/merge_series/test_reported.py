@@ -111,7 +111,8 @@ def test_a_branch_under_another_worktree_is_refused_readably(stack):
         1,
         (
             f"error: branch b is checked out in {stack.desk}; finish there or switch it to another "
-            "branch (git switch --detach), then run again\n"
+            "branch (git switch --detach), then run again, or run "
+            f"{stack.typed('sync --update-worktrees')}, which fast-forwards it there\n"
         ),
     )
     assert stack.heads() == before

@@ -209,22 +209,36 @@ def test_a_dry_run_shows_it_and_changes_nothing(two):
 
 def test_a_conflict_between_dependencies_is_refused(two):
     two.commit("two", {"shared.txt": "AA\nb\nc\nd\nE\n"}, "Take the first line as well")
-    heads = two.heads()
-    done = refused(two, "1", "2")
+    done = refused(two, "1", "2", title="Count `a|b` | more")
     assert done.code == 1
     assert done.err.startswith("error: more: merging #2 needs a person for shared.txt: ")
-    assert done.err.endswith(
-        f"; nothing was changed. Merge {heads['two'][:12]} into {heads['one'][:12]} by hand on a "
-        "branch that both are to flow into, and declare that\n"
+    row, heading = (
+        "| #7 | `more` | #1, #2 | Count `a\\|b` \\| more | open |",
+        "## #7 Count `a|b` | more",
     )
+    assert done.err.endswith(
+        "; nothing was changed. To settle it, type git switch -c more one, then git merge two, "
+        f"git commit what you settled, and add the row {row} and a section {heading} to "
+        "SERIES.md\n"
+    )
+    two.git("switch", "--quiet", "-c", "more", "one")
+    two.git("merge", "two", check=False)
+    two.write({"shared.txt": "AA\nb\nc\nd\nE\n"}, two.fork)
+    two.git("commit", "--quiet", "--all", "--no-edit")
+    two.git("switch", "--quiet", "main")
+    text = (two.root / "SERIES.md").read_text().replace("two | open |\n", f"two | open |\n{row}\n")
+    (two.root / "SERIES.md").write_text(f"{text}\n{heading}\n")
+    two.commit("main", {"main.txt": "1\n"}, "Go on")
+    assert two.run("sync").code == 0
+    assert two.run("verify").code == 0
 
 
 @pytest.mark.parametrize(
     ("on", "options", "said"),
     [
         ("1", {"number": "2"}, "SERIES.md:6: #2 has a row already; take another number\n"),
-        ("7", {}, "#7 cannot depend on itself; leave that --on out\n"),
-        ("9", {}, "SERIES.md: #9 has no row; add it first or correct --on\n"),
+        ("7", {}, "error: 7: no PR or branch of the series; it has #1 one, #2 two\n"),
+        ("more", {}, "error: more: no PR or branch of the series; it has #1 one, #2 two\n"),
         ("1", {"branch": "two"}, "so two cannot be made; choose another name\n"),
         ("1", {"branch": "two/more"}, "so two/more cannot be made; choose another name\n"),
         ("1", {"branch": "main"}, "so main cannot be made; choose another name\n"),
@@ -251,8 +265,35 @@ def test_on_a_pr_that_landed_is_refused(two):
     done = add(two, "1")
     assert (done.code, done.err) == (
         1,
-        f"error: {two.root / 'SERIES.md'}:5: #1 is landed; main has it\n",
+        (
+            f"error: {two.root / 'SERIES.md'}:5: #1 is landed; main has it, so leave it out, or "
+            "say --on main\n"
+        ),
     )
+
+
+def test_on_main_alone_the_branch_starts_at_mains_commit(two):
+    main = two.commit("main", {"main.txt": "1\n"}, "Go on")
+    done = add(two, "main")
+    assert (done.code, two.heads()["more"]) == (0, main), done.err
+    said = done.err.splitlines()
+    assert "+| #7 | `more` | main | Do more | open |" in said
+    assert said[-1] == f"more starts at {main[:12]}: the head of what it is on"
+    assert two.run("log").err.splitlines()[0].rstrip() == (
+        f"stack 1: new branch more at {main[:9]}, the head of what it is on"
+    )
+    assert two.run("sync").code == 0
+    assert two.heads()["more"] == main
+    done = refused(two, "main", "1", number="8", branch="most")
+    assert (done.code, done.err.splitlines()[-1]) == (
+        2,
+        "Error: a PR on others is on main through them; leave --on main out",
+    )
+
+
+def test_a_dependency_is_named_by_its_number_or_its_branch(two):
+    assert add(two, "one", "#1", "two").code == 0
+    assert "| #7 | `more` | #1, #2 | Do more | open |" in (two.root / "SERIES.md").read_text()
 
 
 def test_a_file_that_cannot_be_written_moves_no_branch(two):
@@ -296,8 +337,8 @@ def test_the_log_says_where_a_branch_began(two):
         [
             f"stack 1: new branch more at {heads['one'][:9]}, the head of what it is on",
             f"stack 2: new branch both at {made[:9]}, begun at {heads['two'][:9]}",
-            " Branch  Merged        Allowlist  Open",
-            f" both    #7 {heads['one'][:9]}             nothing",
+            " Branch  Merged        Allowlist  Conflicts",
+            f" both    #7 {heads['one'][:9]}             none",
             "3 commits stood on the branches before; 3 of them are reachable now.",
         ],
     )

@@ -264,19 +264,40 @@ def made(twice):
     return twice
 
 
+def diff(file, old, new):
+    return f"--- {file}\n+++ {file}\n@@ -1 +1 @@\n-{old}\n+{new}\n"
+
+
+def changed(file, old, new, is_kept="is changed"):
+    return f"{file} {is_kept}:\n{diff(file, old, new)}"
+
+
+@pytest.mark.parametrize(
+    ("command", "old", "new"), [("undo", "after", "before"), ("redo", "before", "after")]
+)
+def test_a_dry_run_shows_what_a_file_would_become(made, command, old, new):
+    if command == "redo":
+        assert made.run("undo").code == 0
+    done = made.run(command, "--dry-run")
+    assert done.err.endswith(changed(made.file, old, new, "would change")), done.err
+    assert made.file.read_text() == f"{old}\n"
+
+
 def test_a_branch_that_was_made_goes_and_comes_back_with_the_file(made):
     head = made.heads()["made"]
     done = made.run("undo")
     assert (done.code, done.err) == (
         0,
-        f"Took back fold 3; redo brings it again.\n  made: {head[:9]} -> gone\n",
+        f"Took back fold 3; redo brings it again.\n  made: {head[:9]} -> gone\n"
+        + changed(made.file, "after", "before"),
     )
     assert stands(made, 2)
     assert made.file.read_text() == "before\n"
     done = made.run("redo")
     assert (done.code, done.err) == (
         0,
-        f"Brought fold 3 again.\n  made: new -> {head[:9]}\n",
+        f"Brought fold 3 again.\n  made: new -> {head[:9]}\n"
+        + changed(made.file, "before", "after"),
     )
     assert made.heads()["made"] == head
     assert (made.file.read_text(), made.file.stat().st_mode & 0o777) == ("after\n", 0o640)
@@ -284,14 +305,21 @@ def test_a_branch_that_was_made_goes_and_comes_back_with_the_file(made):
 
 
 def test_a_file_that_changed_since_stops_an_undo(made):
-    made.file.write_text("a person's\n")
     before = made.heads()
-    done = made.run("undo")
-    assert (done.code, done.err) == (
-        1,
-        f"error: {made.file}: changed since fold 3; put it back as it was first\n",
-    )
-    assert (made.heads(), made.file.read_text()) == (before, "a person's\n")
+    for text, said in (
+        ("a person's\n", diff(made.file, "after", "a person's")),
+        ("after", "only the ends of its lines differ\n"),
+    ):
+        made.file.write_text(text)
+        done = made.run("undo")
+        assert (done.code, done.err) == (
+            1,
+            (
+                f"error: {made.file}: changed since fold 3; nothing was moved; put it back as it "
+                f"was first, without this change:\n{said}"
+            ),
+        )
+        assert (made.heads(), made.file.read_text()) == (before, text)
 
 
 def test_a_kill_between_the_branches_and_the_file_writes_the_file(made):

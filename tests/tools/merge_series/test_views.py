@@ -51,6 +51,20 @@ def test_the_graph_shows_the_stack(world):
     }
 
 
+def test_the_graph_marks_what_is_not_simply_open(hand):
+    hand.declare("#1 one main landed", "#2 two #1 draft", "#3 three #2", "#4 four #3 draft")
+    for branch, start in (("one", "main"), ("two", "one"), ("three", "two"), ("four", "three")):
+        hand.grow(branch, start, {f"{branch}.txt": "1\n"})
+    hand.commit("three", {"three.txt": "2\n"}, "Go on")
+    assert lines(hand.run("graph")) == [
+        "main",
+        "└── #1 one  Do one  [landed]",
+        "    └── #2 two  Do two  [draft]",
+        "        └── #3 three  Do three",
+        "            └── #4 four  Do four  [draft, lacks #3]",
+    ]
+
+
 def test_verify_finds_nothing_on_a_true_stack(world):
     world.commit("main", {"README": "new\n"}, "Add a readme")
     world.run("sync")

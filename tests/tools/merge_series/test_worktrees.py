@@ -139,7 +139,8 @@ def test_without_the_option_nothing_moves(desks):
         1,
         (
             f"error: branch offsets is checked out in {desks.desks['offsets']}; finish there or "
-            "switch it to another branch (git switch --detach), then run again\n"
+            "switch it to another branch (git switch --detach), then run again, or run "
+            f"{desks.typed('sync --update-worktrees')}, which fast-forwards it there\n"
         ),
     )
     assert desks.heads() == desks.old

@@ -357,5 +357,6 @@ def test_a_broken_repository_is_not_taken_for_the_one_around_it(tmp_path):
     (fork / ".git/HEAD").unlink()
     assert refusal(Repository.open, fork) == wanted
     assert refusal(Repository.open, fork / "no") == (
-        f"{fork}/no: no such folder; name a repository with --repo"
+        f"{fork}/no: no such folder; name a repository with --repo (for a clone of Megatron-LM: "
+        "--repo . --main upstream/main)"
     )

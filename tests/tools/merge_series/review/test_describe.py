@@ -209,5 +209,6 @@ def test_an_open_pr_without_a_branch_is_refused(stack):
     done = stack.run("describe", "4")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        f"error: {stack.fork}: #4 has no branch both here; build it (carry build) or fetch it\n"
+        f"error: {stack.fork}: #4 has no branch both here; fetch it, or make it where your commits "
+        "of it are: git branch both COMMIT\n"
     )

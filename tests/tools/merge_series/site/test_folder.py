@@ -129,7 +129,10 @@ def test_an_open_pr_without_a_branch_is_refused_and_leaves_no_folder(hand):
     assert (done.code, done.out, done.err) == (
         1,
         "",
-        f"error: {hand.fork}: #1 has no branch one here; build it (carry build) or fetch it\n",
+        (
+            f"error: {hand.fork}: #1 has no branch one here; fetch it, or make it where your "
+            "commits of it are: git branch one COMMIT\n"
+        ),
     )
     assert not (hand.root / "out").exists()
 
