@@ -12,7 +12,7 @@ import ast
 import codecs
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from merge_series.bound_names import assigned, chains, loads, mentioned, unbound, used_before
 from merge_series.import_layout import Key, key_of, lay_out, side_of
@@ -38,9 +38,11 @@ class MergedImports:
 
     Attributes:
         pieces: The text, with the conflicts that hold no import statement.
+        scopes: The blocks whose statements are merged.
     """
 
     pieces: tuple[Piece, ...]
+    scopes: frozenset[Scope]
 
     @property
     def left(self) -> int:
@@ -65,6 +67,17 @@ class MergedImports:
             out.append(b">" * 7 + b" " + theirs.encode() + end)
         return b"".join(out)
 
+    def are_in(self, text: bytes) -> bool:
+        """Whether the blocks whose statements are merged import in a text what they do here."""
+        try:
+            there = self._names(text)
+        except NotSettled:
+            return False
+        return any(there == self._names(variant) for variant in _variants(self))
+
+    def _names(self, text: bytes) -> Counter[Imported]:
+        return Counter(name for name in parse(text).names if name.scope in self.scopes)
+
 
 def merge_imports(base: bytes, ours: bytes, theirs: bytes) -> MergedImports:
     """Merge three Python texts that conflict in import statements.
@@ -87,7 +100,7 @@ def merge_imports(base: bytes, ours: bytes, theirs: bytes) -> MergedImports:
     if pieces is None:
         raise NotSettled("git takes it for binary")
     merged = _Merging(stages, folding, pieces).merge()
-    return MergedImports((codecs.BOM_UTF8, *merged.pieces)) if any(marks) else merged
+    return replace(merged, pieces=(codecs.BOM_UTF8, *merged.pieces)) if any(marks) else merged
 
 
 class _Merging:
@@ -224,7 +237,7 @@ class _Merging:
         pieces: list[Piece] = []
         for number, piece in enumerate(self._pieces):
             pieces += written.get(number) or [self._unfolded(piece)]
-        return MergedImports(tuple(pieces))
+        return MergedImports(tuple(pieces), frozenset(self._scopes))
 
     def _mine(self, hunk: Hunk, due: set[Imported]) -> set[Imported]:
         """The names that are due which a conflict has a place for, the earliest taking all."""

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from carry.carried import Carrier
 from carry.generated import ReadScanner
@@ -15,7 +15,7 @@ from merge_series.messages import BY_PERSON
 from merge_series.plan import sources
 from merge_series.recorded import Recorded
 from merge_series.records import AllowlistChange, MergeRecord, SettledFile
-from merge_series.resolve import Settled, Side, Sources, Unsettled, entries, settle
+from merge_series.resolve import Settled, Side, Sources, Unsettled, entries, is_left, settle
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha, decode
 from stack.merging import OURS, THEIRS, Conflict, Merge, TreeMerger
@@ -144,6 +144,29 @@ class Merger:
         """
         return entries(self._repository, [*stopped.settled, *stopped.parts])
 
+    def as_left(
+        self, planned: Planned, tree: Sha, offered: Iterable[SettledFile]
+    ) -> tuple[SettledFile, ...]:
+        """How the files in conflict came about, once a person had the merge.
+
+        Args:
+            planned: The merge.
+            tree: What the person made of it.
+            offered: The files, each with how it came about if what was settled of it still stands.
+        """
+        conflicts = self._trees.merge(planned.ours, planned.theirs).conflicts
+        by_path = {conflict.path: conflict for conflict in conflicts}
+        gone = {
+            end.path
+            for end in self._settle(planned, conflicts)
+            # A generated file is made again in any case.
+            if end.path not in self._generated.how
+            and not is_left(
+                self._repository, by_path[end.path], end, self._repository.entry(tree, end.path)
+            )
+        }
+        return tuple(replace(f, how=BY_PERSON) if f.path in gone else f for f in offered)
+
     def commit(
         self,
         planned: Planned,
@@ -162,8 +185,7 @@ class Merger:
         merged = self._trees.merge(planned.ours, planned.theirs)
         more = self._beyond(merged, tree, settled)
         record = self._commit(planned, merged, tree, [*settled, *more])
-        if not more:
-            self._remember(merged, tree, record.commit, by_person)
+        self._remember(merged, tree, record.commit, record.settled, by_person)
         return record
 
     def adopt(
@@ -195,8 +217,7 @@ class Merger:
             self._check_named(before, tree, others)
             head = self._repository.commit_tree(tree, [commit], message)
         record = self._record(planned, head, _with_stale([*settled, *more], stale), change)
-        if not more:
-            self._remember(merged, before, commit, by_person)
+        self._remember(merged, before, commit, record.settled, by_person)
         return record
 
     def _commit(
@@ -206,8 +227,7 @@ class Merger:
         tree, change, stale = self._make_again(planned, tree)
         files = _with_stale(settled, stale)
         self._check_named(merged.tree, tree, files)
-        subject = messages.subject(planned.pull_request, planned.source)
-        message = f"{subject}\n\n{messages.body(files, change)}"
+        message = messages.whole(planned.pull_request, planned.source, files, change)
         commit = self._repository.commit_tree(tree, [planned.ours, planned.theirs], message)
         return self._record(planned, commit, files, change)
 
@@ -238,8 +258,17 @@ class Merger:
         more = sorted(self._changed(merged.tree, tree) - known)
         return [SettledFile(path, BY_PERSON, conflicted=False) for path in more]
 
-    def _remember(self, merged: Merge, tree: Sha, commit: Sha, by_person: Collection[str]) -> None:
+    def _remember(
+        self,
+        merged: Merge,
+        tree: Sha,
+        commit: Sha,
+        files: Iterable[SettledFile],
+        by_person: Collection[str],
+    ) -> None:
         """Keep how a person settled conflicts, where the settling lies in their paths alone."""
+        if any(file.how == BY_PERSON and file.path not in by_person for file in files):
+            return
         found = groups(merged.conflicts).values()
         kept = [group for group in found if group[0].path in by_person and group[0].stages]
         for group in kept:

@@ -16,17 +16,24 @@ def subject(pull_request: PullRequest, source: PullRequest | None) -> str:
     return f"Merge {source.brings} from {source.name}"
 
 
-def side(pull_request: PullRequest | None) -> str:
-    """A side of a merge as people know it: ``main``, or a branch with its PR."""
-    return "main" if pull_request is None else f"{pull_request.branch} ({pull_request.name})"
+def side(pull_request: PullRequest) -> str:
+    """A side of a merge as people know it: a branch with its PR."""
+    return f"{pull_request.branch} ({pull_request.name})"
 
 
-def offered(
-    pull_request: PullRequest, source: PullRequest | None, settled: Sequence[SettledFile]
+def whole(
+    pull_request: PullRequest,
+    source: PullRequest | None,
+    settled: Sequence[SettledFile],
+    allowlist: AllowlistChange | None,
 ) -> str:
-    """What a plain ``git commit`` of a merge that a person settles shall say."""
-    sides = f"Merges {side(source)} into {side(pull_request)}."
-    return f"{subject(pull_request, source)}\n\n{sides}\n\n{body(settled, None)}"
+    """The message of a merge of ``source`` (None: main) into a PR's branch, without trailers."""
+    return f"{subject(pull_request, source)}\n\n{body(settled, allowlist)}"
+
+
+def settled_line(file: SettledFile) -> str:
+    """What a message says of a file that conflicted or was made again."""
+    return f"- {file.path}: {file.how}"
 
 
 def body(settled: Sequence[SettledFile], allowlist: AllowlistChange | None) -> str:
@@ -34,7 +41,7 @@ def body(settled: Sequence[SettledFile], allowlist: AllowlistChange | None) -> s
     conflicted = [file for file in settled if file.conflicted]
     parts = []
     if conflicted:
-        lines = [f"- {file.path}: {file.how}" for file in conflicted]
+        lines = [settled_line(file) for file in conflicted]
         parts.append("Conflicted, and how each was settled:\n" + "\n".join(lines))
     else:
         parts.append("No file conflicted.")
@@ -44,7 +51,7 @@ def body(settled: Sequence[SettledFile], allowlist: AllowlistChange | None) -> s
         parts.append("Merged cleanly, and changed by a person:\n" + "\n".join(lines))
     stale = [file for file in settled if not file.conflicted and file.how != BY_PERSON]
     if stale:
-        lines = [f"- {file.path}: {file.how}" for file in stale]
+        lines = [settled_line(file) for file in stale]
         parts.append("Merged cleanly, but made again:\n" + "\n".join(lines))
     if allowlist is not None:
         parts.append(_allowlist(allowlist))

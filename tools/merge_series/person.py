@@ -11,6 +11,7 @@ from merge_series.marker_names import with_names
 from merge_series.merger import Stopped
 from merge_series.operations import Operations, Pending
 from stack.command_line import typed
+from stack.committing import signed_off
 from stack.errors import ExitCode, Refusal
 from stack.git_answers import Entry, Sha, decode, encode
 from stack.merging import CONFLICT_MARKER
@@ -43,12 +44,14 @@ class Offer:
 
     Attributes:
         stopped: The merge.
-        message: What a plain ``git commit`` in the worktree shall say.
+        main_name: The revision given as main.
+        message: What a plain ``git commit`` in the worktree shall say, without a sign-off.
         settled: Files that the program settled; they are staged.
         kept: Commits that no ref holds yet; git keeps them as long as the worktree is there.
     """
 
     stopped: Stopped
+    main_name: str
     message: str
     settled: dict[str, Entry | None]
     kept: tuple[Sha, ...]
@@ -80,22 +83,27 @@ def prepare(repository: Repository, where: Path, offer: Offer) -> None:
             stdin=encode(moves),
         )  # fmt: skip
         tree = worktree.change_tree(stopped.merge.tree, offer.settled)
-        tree = worktree.change_files(tree, _with_names(worktree, tree, stopped))
+        tree = worktree.change_files(tree, _with_names(worktree, tree, offer))
         worktree.run(*_QUIET, "read-tree", "--reset", "-u", tree)
         stages = _stages(stopped)
         worktree.run(*_QUIET, "update-index", "-z", "--index-info", stdin=encode(stages))
-        worktree.git_path("MERGE_MSG").write_text(offer.message + "\n", "utf-8", "surrogateescape")
+        message = _signed_off(worktree, offer.message)
+        worktree.git_path("MERGE_MSG").write_text(message, "utf-8", "surrogateescape")
         worktree.git_path("MERGE_MODE").write_text("no-ff", "utf-8")
         worktree.git_path("MERGE_HEAD").write_text(f"{planned.theirs}\n", "utf-8")
 
 
-def _with_names(worktree: Repository, tree: Sha, stopped: Stopped) -> dict[str, bytes]:
+def _signed_off(worktree: Repository, message: str) -> str:
+    """A message signed off by who would commit it, as far as git knows who that is."""
+    answer = worktree.run("var", "GIT_COMMITTER_IDENT", accept=(0, 128))
+    return f"{message}\n" if answer.status else signed_off(message, answer.text)
+
+
+def _with_names(worktree: Repository, tree: Sha, offer: Offer) -> dict[str, bytes]:
     """Open files whose conflict markers name commits, with the names of both sides there."""
-    planned = stopped.planned
-    names = {
-        planned.ours: messages.side(planned.pull_request),
-        planned.theirs: messages.side(planned.source),
-    }
+    stopped, planned = offer.stopped, offer.stopped.planned
+    theirs = offer.main_name if planned.source is None else messages.side(planned.source)
+    names = {planned.ours: messages.side(planned.pull_request), planned.theirs: theirs}
     paths = [unsettled.path for unsettled in stopped.unsettled]
     found = worktree.entries(tree, *paths)
     read = {p: worktree.read_blob(e.oid) for p, e in found.items() if e.mode in FILE_MODES}

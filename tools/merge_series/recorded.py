@@ -42,10 +42,18 @@ class Resolution:
     author: str
     commit: Sha
 
-    @property
-    def how(self) -> str:
-        """Whose resolution it is, as a phrase."""
-        return f"as {self.author} settled it in {self.commit[:12]}"
+    def how(self, repository: Repository, *sides: Sha) -> str:
+        """Whose resolution it is, as a phrase, which names no commit that a branch lacks.
+
+        Args:
+            repository: The fork.
+            sides: The commits that are merged.
+        """
+        # An undo takes the merge off its branches, and git may have dropped it since.
+        there = repository.resolve(self.commit) is not None
+        if there and any(repository.is_ancestor(self.commit, side) for side in sides):
+            return f"as {self.author} settled it in {self.commit[:12]}"
+        return f"as {self.author} settled it before"
 
 
 class Recorded:

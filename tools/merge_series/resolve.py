@@ -129,8 +129,28 @@ def settle(
             part = end.part
     again = None if sources.recorded is None else sources.recorded.find(group, among)
     if again is not None:
-        return Settled(conflict.path, again.mode, again.content, again.how)
+        how = again.how(sources.repository, sources.ours.commit, sources.theirs.commit)
+        return Settled(conflict.path, again.mode, again.content, how)
     return Unsettled(conflict.path, "; ".join(reasons), part)
+
+
+def is_left(
+    repository: Repository, conflict: Conflict, end: Settled | Unsettled, result: Entry | None
+) -> bool:
+    """Whether what was settled of a conflict still stands in what a person made of the merge.
+
+    Args:
+        repository: The fork.
+        conflict: The conflict.
+        end: How it was settled, wholly or in part.
+        result: What the person's tree has at its path.
+    """
+    if isinstance(end, Settled):
+        return entries(repository, [end])[end.path] == result
+    if end.part is None or result is None or result.mode not in FILE_MODES:
+        return False
+    merged = merge_imports(*_texts(repository, conflict))
+    return merged.are_in(repository.read_blob(result.oid))
 
 
 def entries(repository: Repository, settled: Sequence[Settled]) -> dict[str, Entry | None]:
@@ -185,9 +205,8 @@ def _by_imports(sources: Sources, conflict: Conflict) -> Settled | Unsettled | N
     if not conflict.is_content or not conflict.path.endswith((".py", ".pyi")):
         return None
     stages = conflict.stages
-    texts = [sources.repository.read_blob(stages[stage].oid) for stage in (BASE, OURS, THEIRS)]
     try:
-        merged = merge_imports(*texts)
+        merged = merge_imports(*_texts(sources.repository, conflict))
     except NoImports:
         return None
     except NotSettled as reason:
@@ -199,6 +218,10 @@ def _by_imports(sources: Sources, conflict: Conflict) -> Settled | Unsettled | N
         return whole
     why = f"{how}, and {counted(merged.left, 'place')} left"
     return Unsettled(conflict.path, why, whole)
+
+
+def _texts(repository: Repository, conflict: Conflict) -> list[bytes]:
+    return [repository.read_blob(conflict.stages[stage].oid) for stage in (BASE, OURS, THEIRS)]
 
 
 def _rebuilt(

@@ -43,9 +43,10 @@ class Handover:
         self._operations.remove_worktree()
         planned = stopped.planned
         files = self._merger.offered(stopped)
-        message = messages.offered(planned.pull_request, planned.source, _files(waiting.pending))
+        settled = _files(waiting.pending)
+        message = messages.whole(planned.pull_request, planned.source, settled, None)
         kept = tuple(record.commit for record in waiting.merged)
-        offer = person.Offer(stopped, message, files, kept)
+        offer = person.Offer(stopped, waiting.main_name, message, files, kept)
         person.prepare(self._repository, self._operations.worktree, offer)
         self._operations.stop(replace(waiting, state="waiting"))
 
@@ -66,17 +67,34 @@ class Handover:
         raise Refusal(
             f"{self._operations.worktree}: the worktree {why}; it is there now with the merge "
             f"of {planned.source_name} into {waiting.pending.branch}: settle it, git add, then "
-            f"run {typed(person.CONTINUE)}",
+            f"back in this folder run {typed(person.CONTINUE)}",
             ExitCode.WAITING,
         )
 
     def adopt(self, waiting: StoppedSync, result: person.Staged | person.Committed) -> MergeRecord:
-        """The record of a merge that a person staged or committed."""
+        """The record of a merge that a person staged or committed.
+
+        Raises:
+            Refusal: The message of their commit says of a file what is no longer so.
+        """
         pending = waiting.pending
-        files = _files(pending)
+        offered = _files(pending)
         planned = self._planned(pending)
         if isinstance(result, person.Staged):
+            files = self._merger.as_left(planned, result.tree, offered)
             return self._merger.commit(planned, result.tree, files, pending.unsettled)
+        tree = self._repository.tree_of(result.commit)
+        files = self._merger.as_left(planned, tree, offered)
+        said = self._repository.message(result.commit).splitlines()
+        for file, before in zip(files, offered, strict=True):
+            if file != before and messages.settled_line(before) in said:
+                raise Refusal(
+                    f"{self._operations.worktree}: {file.path} is not as it was offered, and the "
+                    f"commit's message still says '{messages.settled_line(before)}'; write "
+                    f"'{messages.settled_line(file)}' there (git commit --amend), then run "
+                    f"{typed(person.CONTINUE)}",
+                    ExitCode.WAITING,
+                )
         return self._merger.adopt(planned, result.commit, files, pending.unsettled)
 
     def _planned(self, pending: Pending) -> Planned:
@@ -117,11 +135,15 @@ def refuse_stopped(operations: Operations) -> None:
     """
     waiting = operations.stopped()
     if waiting is not None:
-        raise Refusal(
-            f"a sync waits for a person at {waiting.pending.branch} in {operations.worktree}; "
-            f"finish it with {typed(person.CONTINUE)} or drop it with {typed(ABORT)}",
-            ExitCode.BUSY,
-        )
+        raise Refusal(how_it_waits(operations, waiting), ExitCode.BUSY)
+
+
+def how_it_waits(operations: Operations, waiting: StoppedSync) -> str:
+    """Where a sync waits for a person, and how it goes on, as a sentence without a capital."""
+    return (
+        f"a sync waits for a person at {waiting.pending.branch} in {operations.worktree}; "
+        f"finish it with {typed(person.CONTINUE)} or drop it with {typed(ABORT)}"
+    )
 
 
 def describe(stopped: Stopped) -> Pending:

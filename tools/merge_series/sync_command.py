@@ -105,9 +105,10 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
     if worktree is None:
         people.print(_DRY_RUN)
     else:
+        go_on = typed("merge_series sync --continue")
         people.print(
-            f"The merge waits in {worktree}\nSettle it there, git add or commit, then run "
-            f"{typed('merge_series sync --continue')} (or --abort). No branch has moved.",
+            f"The merge waits in {worktree}\nSettle it there, git add or commit, then back in this "
+            f"folder run {go_on} (or --abort). No branch has moved.",
             soft_wrap=True,
         )
     return ExitCode.WAITING

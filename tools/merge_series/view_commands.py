@@ -14,6 +14,7 @@ from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import resolve_main
 from merge_series.reachable import count_commits
+from merge_series.stopped import how_it_waits
 from stack.command_line import json_option
 from stack.console import people, print_json
 from stack.errors import ExitCode, Refusal
@@ -46,8 +47,6 @@ def status_command(place: Place, *, as_json: bool) -> None:
         print_json(data)
         return
     said += gone
-    if waiting is not None:
-        said.append(f"A sync waits for a person at {waiting.pending.branch}.")
     said += [
         f"An earlier {record.action} was killed while it moved branches; the next command that "
         "moves any finishes or drops it first."
@@ -55,6 +54,8 @@ def status_command(place: Place, *, as_json: bool) -> None:
     ]
     for part in (f"{place.main} is at {main[:12]}", standing_tables.status_table(rows), *said):
         people.print(part, width=_STATUS_WIDTH)
+    if waiting is not None:
+        people.print(f"A{how_it_waits(operations, waiting)[1:]}.", soft_wrap=True)
 
 
 @click.command("graph", epilog=texts.GRAPH)

@@ -86,23 +86,26 @@ def test_names_of_both_sides_in_the_worktree(hand):
     assert (desk / message).read_text().splitlines()[:3] == [
         "Merge what low does from #8",
         "",
-        "Merges low (#8) into top (#9).",
+        "Conflicted, and how each was settled:",
     ]
     stages = hand.git("ls-files", "--unmerged", where=desk).splitlines()
     assert len(stages) == 12
 
 
-def test_the_name_of_main(hand):
+@pytest.mark.parametrize("main", ["main", "upstream/main"])
+def test_the_name_of_main(hand, main):
     hand.declare("#8 low main")
     hand.grow("low", "main", {"notes.txt": "one\nTWO\nthree\n"})
     hand.commit("main", {"notes.txt": "one\n2\nthree\n"}, "Write a digit")
-    assert hand.run("sync").code == 3
+    hand.git("update-ref", "refs/remotes/upstream/main", "main")
+    assert hand.run("--main", main, "sync").code == 3
     desk = hand.fork / ".git/merge_series/worktree"
     assert (desk / "notes.txt").read_text() == (
-        "one\n<<<<<<< low (#8)\nTWO\n=======\n2\n>>>>>>> main\nthree\n"
+        f"one\n<<<<<<< low (#8)\nTWO\n=======\n2\n>>>>>>> {main}\nthree\n"
     )
     message = hand.git("rev-parse", "--git-path", "MERGE_MSG", where=desk)
     assert (desk / message).read_text() == (
-        "Merge main into low\n\nMerges main into low (#8).\n\n"
-        "Conflicted, and how each was settled:\n- notes.txt: by a person\n"
+        "Merge main into low\n\n"
+        "Conflicted, and how each was settled:\n- notes.txt: by a person\n\n"
+        "Signed-off-by: Ada Test <ada@example.org>\n"
     )

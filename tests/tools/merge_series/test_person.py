@@ -29,13 +29,20 @@ def test_a_stop_says_what_waits_where_and_moves_nothing(stopped):
         f"  {NOTES}: the branch and #1 both changed the same lines",
         f"The merge waits in {stopped.desk}",
         (
-            "Settle it there, git add or commit, then run "
+            "Settle it there, git add or commit, then back in this folder run "
             f"{stopped.typed('sync --continue')} (or --abort). No branch has moved."
         ),
     ]
     assert stopped.heads() == stopped.heads_before
     assert (stopped.desk / NOTES).read_text() == (
         "one\n<<<<<<< by-hand (#3)\nTWO\n=======\n2\n>>>>>>> ratchet (#1)\nthree\n"
+    )
+
+
+def test_status_says_where_it_waits_and_how_it_goes_on(stopped):
+    assert stopped.run("status").err.splitlines()[-1] == (
+        f"A sync waits for a person at by-hand in {stopped.desk}; finish it with "
+        f"{stopped.typed('sync --continue')} or drop it with {stopped.typed('sync --abort')}."
     )
 
 
@@ -88,12 +95,41 @@ def test_continue_takes_a_commit_made_by_plain_git(stopped):
         == f"""\
 Merge the list of reads from #1
 
-Merges ratchet (#1) into by-hand (#3).
-
 Conflicted, and how each was settled:
-- {NOTES}: by a person"""
+- {NOTES}: by a person
+
+Signed-off-by: Ada Test <ada@example.org>"""
     )
     assert stopped.run("verify").code == 0
+
+
+@pytest.mark.parametrize("options", [("--no-edit",), ("--no-edit", "--signoff")])
+def test_a_commit_by_plain_git_is_signed_off_once_by_who_makes_it(world, options):
+    world.commit("main", {NOTES: "one\n2\nthree\n"}, "Write the second as a digit")
+    world.git("config", "user.name", "Bob Test")
+    assert world.run("sync").code == 3
+    desk = world.fork / ".git/merge_series/worktree"
+    (desk / NOTES).write_text("one\nthree\n")
+    world.git("commit", "--quiet", "--all", *options, where=desk)
+    said = world.git("log", "-1", "--format=%(trailers:key=Signed-off-by)", where=desk)
+    assert said.strip() == "Signed-off-by: Bob Test <ada@example.org>"
+
+
+def test_an_identity_that_git_does_not_know_stops_no_offer(world, monkeypatch):
+    """The one merge of the sync needs a person, so it is they whom git has to know."""
+    world.commit("main", {NOTES: "one\n2\nthree\n"}, "Write the second as a digit")
+    for branch in ("ratchet", "offsets"):
+        world.git("update-ref", f"refs/heads/{branch}", "by-hand")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    world.git("config", "user.useConfigOnly", "true")
+    done = world.run("sync")
+    assert done.code == 3, done.err
+    desk = world.fork / ".git/merge_series/worktree"
+    message = world.git("rev-parse", "--git-path", "MERGE_MSG", where=desk)
+    assert (desk / message).read_text() == (
+        "Merge main into ratchet\n\n"
+        f"Conflicted, and how each was settled:\n- {NOTES}: by a person\n"
+    )
 
 
 def test_a_commit_whose_allowlist_is_stale_gets_a_refresh_on_top(stopped):
@@ -137,8 +173,8 @@ def test_the_command_of_a_message_works_where_main_and_the_fork_have_other_names
     assert (done.code, done.err.splitlines()[-1]) == (
         3,
         (
-            f"Settle it there, git add or commit, then run {typed} --continue (or --abort). "
-            "No branch has moved."
+            f"Settle it there, git add or commit, then back in this folder run {typed} --continue "
+            "(or --abort). No branch has moved."
         ),
     )
     again = run("merge_series", *place, "sync", folder=world.root)

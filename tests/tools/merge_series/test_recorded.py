@@ -18,7 +18,7 @@ def settled(world):
     settle(world, {NOTES: SETTLED})
     done = world.run("sync", "--continue")
     assert done.code == 0, done.err
-    world.how = f"as Ada Test settled it in {world.heads()['by-hand'][:12]}"
+    world.made = world.heads()["by-hand"]
     return world
 
 
@@ -45,7 +45,7 @@ def test_the_same_conflict_is_settled_again_and_says_by_whom(settled):
 Merge the list of reads from #1
 
 Conflicted, and how each was settled:
-- {NOTES}: {settled.how}
+- {NOTES}: as Ada Test settled it before
 
 The allowlist holds 1 read, 1 before; 0 gone, none added.
 
@@ -57,7 +57,7 @@ def test_it_outlives_the_merge_and_a_garbage_collection(settled):
     go_back(settled)
     settled.git("reflog", "expire", "--expire=now", "--all")
     settled.git("gc", "--quiet", "--prune=now")
-    assert settled.git("cat-file", "-e", settled.how[-12:], check=False) == ""
+    assert settled.git("cat-file", "-e", settled.made, check=False) == ""
     assert settled.run("sync").code == 0
     assert settled.show("by-hand", NOTES) == SETTLED
 
@@ -75,6 +75,24 @@ def test_other_stages_are_asked(settled):
     go_back(settled)
     settled.commit("by-hand", {NOTES: "one\nTWO\nthree\nfour\n"}, "Add a line")
     assert settled.run("sync").code == 3
+
+
+def test_a_commit_that_the_branch_holds_is_named(hand):
+    hand.declare("#1 low main")
+    hand.grow("low", "main", {"notes.txt": "one\nTWO\nthree\n"})
+    hand.desk = hand.fork / ".git/merge_series/worktree"
+    made = []
+    for second, settling in (("2", "TWO (2)"), ("two", "TWO")):
+        hand.commit("main", {"notes.txt": f"one\n{second}\nthree\n"}, f"Write {second}")
+        assert hand.run("sync").code == 3
+        settle(hand, {"notes.txt": f"one\n{settling}\nthree\n"})
+        assert hand.run("sync", "--continue").code == 0
+        made.append(hand.heads()["low"])
+    hand.commit("main", {"notes.txt": "one\n2\nthree\n"}, "Write 2 again")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    how = f"as Ada Test settled it in {made[0][:12]}"
+    assert f"- notes.txt: {how}\n" in hand.message("low")
 
 
 def test_forget_asks_again(settled):
@@ -121,7 +139,7 @@ def test_it_is_not_asked_again_on_the_way_up(world):
     done = world.run("sync", "--continue")
     assert done.code == 0, done.err
     assert world.show("above", NOTES) == SETTLED
-    assert f"- {NOTES}: as Ada Test settled it in " in world.message("above")
+    assert f"- {NOTES}: as Ada Test settled it before\n" in world.message("above")
 
 
 def test_a_dropped_sync_keeps_what_was_settled_in_it(world):

@@ -1,5 +1,7 @@
 """Files that the program settles by itself: imports, edited files, and what it leaves alone."""
 
+import json
+
 import pytest
 
 from carry.carried import Carrier
@@ -56,12 +58,116 @@ def test_a_person_sees_only_the_code_and_the_message_says_both(world):
     )
     stages = world.git("ls-files", "--unmerged", where=desk).splitlines()
     assert [line.split()[2:] for line in stages] == [["1", SIZES], ["2", SIZES], ["3", SIZES]]
-    (desk / SIZES).write_text(MORE.replace("import a", "import b, c").replace("a, os", "b, c, os"))
+    (desk / SIZES).write_text(
+        MORE.replace("import a", "import a, b, c").replace("a, os", "b, c, os")
+    )
     world.git("add", SIZES, where=desk)
     assert world.run("sync", "--continue").code == 0
     assert f"- {SIZES}: its import statements merged by name, the rest by a person\n" in (
         world.message("by-hand")
     )
+
+
+@pytest.fixture
+def in_part(world):
+    """A sync that waits for a person with a file whose import statements are merged."""
+    world.commit("main", {SIZES: MORE}, "Add a module")
+    assert world.run("sync").code == 0
+    for branch, name in (("by-hand", "b"), ("main", "c")):
+        text = MORE.replace("import a", f"import a, {name}").replace("return a", f"return {name}")
+        world.commit(branch, {SIZES: text}, f"Return {name}")
+    assert world.run("sync").code == 3
+    world.desk = world.fork / ".git/merge_series/worktree"
+    return world
+
+
+def take_theirs(world):
+    world.git("checkout", "--quiet", "--theirs", SIZES, where=world.desk)
+    world.git("add", SIZES, where=world.desk)
+
+
+def how_in_log(world, path):
+    """What the last operation's record says of a file."""
+    merged = json.loads(world.run("log", "--json").out)[-1]["merged"][-1]
+    return [file["how"] for file in merged["settled"] if file["path"] == path]
+
+
+def test_import_statements_that_a_person_threw_away_are_theirs(in_part):
+    take_theirs(in_part)
+    done = in_part.run("sync", "--continue")
+    assert done.code == 0, done.err
+    assert f"- {SIZES}: by a person\n" in in_part.message("by-hand")
+    assert how_in_log(in_part, SIZES) == ["by a person"]
+    assert f"- `{SIZES}`: by a person\n" in in_part.run("describe", "3").out
+
+
+def test_a_commit_by_plain_git_has_to_say_so_as_well(in_part):
+    take_theirs(in_part)
+    in_part.git("commit", "--quiet", "--no-edit", where=in_part.desk)
+    before = in_part.heads()
+    done = in_part.run("sync", "--continue")
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: {in_part.desk}: {SIZES} is not as it was offered, and the commit's message "
+            f"still says '- {SIZES}: its import statements merged by name, the rest by a person'; "
+            f"write '- {SIZES}: by a person' there (git commit --amend), then run "
+            f"{in_part.typed('sync --continue')}\n"
+        ),
+    )
+    assert in_part.heads() == before
+    said = in_part.git("log", "-1", "--format=%B", where=in_part.desk)
+    said = said.replace("its import statements merged by name, the rest ", "")
+    in_part.git("commit", "--quiet", "--amend", "-m", said, where=in_part.desk)
+    made = in_part.git("rev-parse", "HEAD", where=in_part.desk)
+    done = in_part.run("sync", "--continue")
+    assert done.code == 0, done.err
+    assert in_part.heads()["by-hand"] == made
+    assert how_in_log(in_part, SIZES) == ["by a person"]
+
+
+def test_import_statements_that_still_stand_in_other_lines_are_merged_by_name(in_part):
+    (in_part.desk / SIZES).write_text(
+        "import os\nfrom x import (\n    c, b, a,\n)\n\n\ndef f():\n    return b or c, os\n"
+    )
+    in_part.git("commit", "--quiet", "--all", "--no-edit", where=in_part.desk)
+    done = in_part.run("sync", "--continue")
+    assert done.code == 0, done.err
+    assert how_in_log(in_part, SIZES) == [
+        "its import statements merged by name, the rest by a person"
+    ]
+
+
+@pytest.mark.parametrize("text", ["from x import *\n", None])
+def test_a_text_that_the_rule_does_not_reach_is_a_persons(in_part, text):
+    in_part.write({SIZES: text}, in_part.desk)
+    in_part.git("add", "--all", where=in_part.desk)
+    done = in_part.run("sync", "--continue")
+    assert done.code == 0, done.err
+    assert how_in_log(in_part, SIZES) == ["by a person"]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_settled_file_is_a_persons_once_they_change_it(world, changes):
+    """What they settled besides is not used again then: it may go with that change."""
+    notes = "megatron/core/notes.txt"
+    world.commit("offsets", {notes: "one\nTwo\nthree\n"}, "Raise the second")
+    settled = world.names.replace("return offset(count)", "return str(offset(count))")
+    world.commit("main", {notes: "one\n2\nthree\n", NAMES: settled}, "Change both")
+    assert world.run("sync").code == 3
+    desk = world.fork / ".git/merge_series/worktree"
+    world.write({notes: "one\nthree\n"}, desk)
+    if changes:
+        world.write({NAMES: (desk / NAMES).read_text().replace("str(", "repr(")}, desk)
+    world.git("add", "--all", where=desk)
+    assert world.run("sync", "--continue").code == 3
+    world.git("checkout", "--quiet", "--theirs", notes, where=desk)
+    world.git("add", notes, where=desk)
+    assert world.run("sync", "--continue").code == 0
+    how = "by a person" if changes else "the edits of #2 applied to main's text"
+    assert f"- {NAMES}: {how}\n- {notes}: by a person\n" in world.message("offsets")
+    assert world.run("undo").code == 0
+    assert ("offsets: merging #1 needs a person" in world.run("sync", "--dry-run").err) is changes
 
 
 EDIT_ONE = """\

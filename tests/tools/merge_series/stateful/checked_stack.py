@@ -37,7 +37,7 @@ SETTLED = {
     "the edits of": "by edits",
     "import statements": "imports",
     "regenerated": "a generated file",
-    "settled it in": "as before",
+    "settled it": "as before",
     "by a person": "by a person",
 }
 
