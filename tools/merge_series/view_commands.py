@@ -42,11 +42,10 @@ def status_command(place: Place, *, as_json: bool) -> None:
         killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:
         branches = [_status_json(row) for row in rows]
-        waits = None if waiting is None else waiting.pending.branch
-        data = {"main": main, "branches": branches, "changes": said, "lost": gone, "waits": waits}
+        branch = None if waiting is None else waiting.pending.branch
+        data = {"main": main, "branches": branches, "changes": said, "lost": gone, "waits": branch}
         print_json(data)
         return
-    said += gone
     said += [
         f"An earlier {record.action} was killed while it moved branches; the next command that "
         "moves any finishes or drops it first."
@@ -54,8 +53,10 @@ def status_command(place: Place, *, as_json: bool) -> None:
     ]
     for part in (f"{place.main} is at {main[:12]}", standing_tables.status_table(rows), *said):
         people.print(part, width=_STATUS_WIDTH)
-    if waiting is not None:
-        people.print(f"A{how_it_waits(operations, waiting)[1:]}.", soft_wrap=True)
+    # A command to copy stays whole, however long it is.
+    waits = () if waiting is None else (f"A{how_it_waits(operations, waiting)[1:]}.",)
+    for sentence in (*gone, *waits):
+        people.print(sentence, soft_wrap=True)
 
 
 @click.command("graph", epilog=texts.GRAPH)

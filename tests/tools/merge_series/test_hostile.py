@@ -211,7 +211,7 @@ def test_a_kill_while_the_worktree_was_made_offers_the_merge_again(world):
         3,
         (
             f"error: {world.desk}: the worktree was not made to its end; it is there now with the "
-            "merge of #1 into by-hand: settle it, git add, then run "
+            "merge of #1 into by-hand: settle it, git add, then back in this folder run "
             f"{world.typed('sync --continue')}\n"
         ),
     )

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from carry.carried import Carrier
 from merge_series.operations import Operations
-from merge_series.sync import Syncer, abort_sync
+from merge_series.stopped import abort_sync
+from merge_series.sync import Syncer
 from stack.refs import heads
 from stack.repository import Repository
 
