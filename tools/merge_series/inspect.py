@@ -1,5 +1,6 @@
 """Where each branch stands: behind main, lacking a dependency, true to its edits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from carry.build import Builder, carried
@@ -103,8 +104,9 @@ def verify(
             checks.append(Check(branch, "branch", "there is no such branch"))
             continue
         old = earlier.get(branch, set())
+        bases = repository.merge_bases(head, main)
         try:
-            base = main_below(repository, head, main)
+            base = bases[0] if bases else main_below(repository, head, main)
         except Refusal as refusal:
             checks.append(Check(branch, "history", str(refusal)))
             continue
@@ -122,7 +124,7 @@ def verify(
             dropped.check(pull_request),
             check_markers(repository, branch, base, head),
             _allowlist(repository, scanner, branch, head),
-            _carried(repository, carrier, scanner, pull_request, base, head),
+            _carried(repository, carrier, scanner, pull_request, bases, head),
         ]
     return tuple(checks)
 
@@ -181,11 +183,16 @@ def _carried(  # noqa: PLR0913, PLR0917 - what a carried tree is made of
     carrier: Carrier,
     scanner: ReadScanner,
     pull_request: PullRequest,
-    base: Sha,
+    bases: Sequence[Sha],
     head: Sha,
 ) -> Check:
     """Whether the branch's tree is its edits applied to its main."""
     name = "tree is the carried tree"
+    base, *others = bases
+    if others:
+        # Main merged an older head of a branch that has merged main since.
+        note = "stands on several commits of main, until it is synced"
+        return Check(pull_request.branch, name, "", note)
     if base == head:
         return Check(pull_request.branch, name, "", "main holds all of it")
     holds = carrier.series.closure(pull_request)

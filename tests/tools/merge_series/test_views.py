@@ -210,3 +210,18 @@ def test_a_carried_branch_that_main_merged_is_not_compared_with_itself(world):
     assert [(row["found"], row["note"]) for row in checks if row["branch"] == "offsets"] == [
         ("", "main holds all of it")
     ]
+
+
+def test_a_branch_of_which_main_merged_an_older_head_is_no_fault(hand):
+    hand.declare("#1 one main")
+    hand.grow("one", "main", {"one.txt": "1\n"})
+    old = hand.git("rev-parse", "one")
+    hand.commit("main", {"main.txt": "1\n"}, "Go on")
+    assert hand.run("sync").code == 0
+    hand.git("merge", "--quiet", "--no-ff", "-m", "Merge one", old)
+    done = hand.run("verify", "--json")
+    notes = {row["name"]: (row["found"], row["note"]) for row in json.loads(done.out)}
+    assert (done.code, notes["tree is the carried tree"]) == (
+        0,
+        ("", "stands on several commits of main, until it is synced"),
+    )

@@ -15,7 +15,7 @@ EXPECTED = (
     "pushed", "redo of what made or dropped a branch", "redone", "refused: a branch moved",
     "refused: a change where it is checked out", "refused: a dependency dropped",
     "refused: a read", "refused: checked out", "refused: fold, a circle", "refused: fold, a person",
-    "refused: fold, checked out", "refused: fold, not in step", "refused: fold, nothing new",
+    "refused: fold, checked out", "refused: fold, not in step",
     "refused: landed otherwise", "refused: none waits", "refused: one waits",
     "refused: push, a hook", "refused: push, behind the remote", "refused: redo",
     "refused: renamed by half", "refused: stack, a person", "refused: to add markers",
