@@ -24,6 +24,8 @@ from stack.trees import TreeStore, UnreadableError
 
 _SHA1_LENGTH = 40
 _KEPT_PACK = 100  # objects
+# Commands for which objects that are held need not be stored.
+_READ_NO_OBJECTS = frozenset(("config", "var"))
 
 
 class Repository:
@@ -139,7 +141,8 @@ class Repository:
         Raises:
             GitFailure: It ended with another status.
         """
-        self._objects.flush()
+        if arguments[0] not in _READ_NO_OBJECTS:
+            self._objects.flush()
         answer = self._run(arguments, stdin, environment or {}, inherited)
         if answer.status not in accept:
             raise GitFailure(arguments, answer)
@@ -373,9 +376,9 @@ class Repository:
             parents: Its parents.
         """
         nobody = "merge_series <> 0 +0000"
-        lines = [f"tree {tree.hex()}", *(f"parent {parent}" for parent in parents)]
-        lines += [f"author {nobody}", f"committer {nobody}", "", "Files to merge\n"]
-        return Sha(self._objects.add(b"commit", "\n".join(lines).encode()))
+        content = commit_object(tree.hex(), parents, nobody, nobody, "Files to merge\n")
+        assert content is not None  # noqa: S101 - its message is plain ASCII
+        return Sha(self._objects.add(b"commit", content))
 
     def commit_tree(
         self,
