@@ -9,8 +9,9 @@ from carry.bases import default_cache, fetch_release, read_wheel
 MESSAGE = "Import megatron-core {0}\n\nRelease: {0}\nSigned-off-by: Ada Test <ada@example.org>"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def wheels():
+    """The files of the releases; once they are in the cache, no run says that it fetches them."""
     return {v: read_wheel(fetch_release(v, default_cache())) for v in ("0.19.0", "0.19.2")}
 
 
@@ -126,6 +127,8 @@ def test_a_folder_that_holds_something_else(project):
 
 def test_a_new_fork_gets_an_identity_where_git_has_none(project, monkeypatch):
     monkeypatch.delenv("GIT_CONFIG_GLOBAL")
+    # The cache stands in the home folder unless it is named.
+    monkeypatch.setenv("MEGATRON_SERIES_CACHE", str(default_cache()))
     monkeypatch.setenv("HOME", str(project.root / "nobody"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(project.root / "nobody"))
     # A machine whose name has no domain gives git no address to fall back to; this is the same.
