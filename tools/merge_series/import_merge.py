@@ -122,7 +122,6 @@ class _Merging:
             raise NoImports("no import statement is in conflict")
         base, ours, theirs = (set(stage.names) for stage in self._stages)
         wanted = (ours & theirs) | (ours - base) | (theirs - base)
-        self._check_moves()
         result = self._written(wanted)
         missing = self._missing(result)
         if missing:
@@ -186,22 +185,26 @@ class _Merging:
         if len(scopes) > 1:
             raise NotSettled("statements of different blocks conflict with each other")
         lines = (*hunk.base, *hunk.ours, *hunk.theirs)
-        if any(b"noqa" in self._folding.unfold(line) for line in lines):
+        if any(b"noqa" in self._folding.unfold(line).lower() for line in lines):
             raise NotSettled("a conflicting statement has a noqa comment")
         if not all(self._folding.unfold(line).endswith(b"\n") for line in lines):
             raise NotSettled("a conflicting statement ends the file without a line end")
         return scopes.pop()
 
-    def _check_moves(self) -> None:
-        """A name that one side moved to another block may not reach what the other side added."""
+    def _check_moves(self, result: ast.Module) -> None:
+        """Where one side moved a name to another block, nothing else than there may use it.
+
+        Raises:
+            NotSettled: A definition of the result uses it more often.
+        """
         base, *sides = self._stages
-        for mover, other in (sides, sides[::-1]):
+        for mover in sides:
             gone = set(base.names) - set(mover.names)
             blocks = {(name.bound, name.scope) for name in gone}
             fresh = {(name.bound, name.scope) for name in set(mover.names) - set(base.names)}
             moved = {bound for bound, _ in blocks} & {bound for bound, _ in fresh - blocks}
             if moved:
-                anew = loads(other.tree) - loads(base.tree)
+                anew = loads(result) - loads(mover.tree)
                 used = sorted({name for name, _, _ in anew if name in moved})
                 if used:
                     raise NotSettled(
@@ -333,6 +336,7 @@ class _Merging:
             if late:
                 raise NotSettled(f"{', '.join(late)} would be used above its import")
             self._check_submodules(parsed)
+            self._check_moves(parsed.tree)
             for place, meanings in _meanings(parsed.names, parsed.tree).items():
                 if len(meanings) > 1 and not any(
                     meanings <= stage.get(place, set()) for stage in before

@@ -138,6 +138,18 @@ CASES = {
             "from y import d, e, f\n"
         ),
     ),
+    "one side has all that is wanted": (
+        "from x import a\n",
+        "from x import a, b\n",
+        "from x import (\n    a,\n    b,\n    c,\n)\n",
+        "from x import (\n    a,\n    b,\n    c,\n)\n",
+    ),
+    "a blank line above what the other side puts something before": (
+        "import torch\nfrom z import w\n",
+        "import torch\n\nfrom b import y\nfrom z import w\n",
+        "import torch\nfrom a import x\nfrom z import w\n",
+        "import torch\nfrom a import x\nfrom b import y\nfrom z import w\n",
+    ),
     "one side reorders": (
         "from b import y\nfrom a import x\n",
         "from a import x\nfrom b import y\n",
@@ -284,6 +296,23 @@ def test_a_moved_name_that_the_other_side_uses_anew_is_for_a_person():
     )
 
 
+# The first place of the body is of one hunk, the last of another.
+MOVED_AND_USED = """\
+from x import B{0}
+
+if T:
+    import t{1}
+
+
+def f(v: A):
+    print({2})
+    # apart
+    B(v)
+    # apart
+    return {3}
+"""
+
+
 @pytest.mark.parametrize(
     ("base", "ours", "theirs", "why"),
     [
@@ -343,6 +372,30 @@ def test_a_moved_name_that_the_other_side_uses_anew_is_for_a_person():
             "from x import T, a, b\n\nif A:\n    from y import S\n\n\ndef f(v): return T(a)\n",
             "one side moved the import of T to another block and the other uses it anew",
         ),
+        (
+            MOVED_AND_USED.format(", A", "", "A", "v"),
+            MOVED_AND_USED.format("", "\n    from x import A", "1", "v"),
+            MOVED_AND_USED.format(", A, C", "", "1", "A(v)"),
+            "one side moved the import of A to another block and the other uses it anew",
+        ),
+        (
+            "import a\nimport b\n\nC = 1\n",
+            "import b\nimport x\n\nC = 1\n",
+            "import b\nimport y\n\nC = 1\nimport a\n",
+            "one side dropped an import that the other moved",
+        ),
+        (
+            "import a\n\nC = 1\n\nD = 2\n\nE = 3\n",
+            "import a\nimport x\n\nC = 1\nimport b\n\nD = 2\n\nE = 3\n",
+            "import a\nimport y\n\nC = 1\n\nD = 2\n\nE = 3\nimport b\n",
+            "its statements stand where the rule does not reach them",
+        ),
+        (
+            "import a\n\nprint(1)\nimport m\nprint(2)\n",
+            "import a\nimport b\n\nprint(3)\nimport n\nprint(4)\n",
+            "import a\nimport c\n\nprint(5)\nimport o\nprint(6)\n",
+            "imports conflict among code as well",
+        ),
         *(
             (
                 "import a\nimport b\n",
@@ -358,11 +411,14 @@ def test_a_moved_name_that_the_other_side_uses_anew_is_for_a_person():
             "from x import a, b\n",
             "it imports with a star",
         ),
-        (
-            "from x import a  # noqa: F401\n",
-            "from x import a, b  # noqa: F401\n",
-            "from x import a, c  # noqa: F401\n",
-            "a conflicting statement has a noqa comment",
+        *(
+            (
+                f"from x import a  # {noqa}: F401\n",
+                f"from x import a, b  # {noqa}: F401\n",
+                f"from x import a, c  # {noqa}: F401\n",
+                "a conflicting statement has a noqa comment",
+            )
+            for noqa in ("noqa", "NOQA")
         ),
         (
             "from x import a  # isort: skip\n",
@@ -416,6 +472,18 @@ def test_a_moved_name_that_the_other_side_uses_anew_is_for_a_person():
             "a conflicting statement ends the file without a line end",
         ),
         (
+            "if A:\n    from x import a\n",
+            "if A:\n    from x import a, b\n",
+            "if A:\n  from x import a, c\n",
+            "both sides indented a statement anew",
+        ),
+        (
+            "from x import a\r\n",
+            "from x import a, b\r\n",
+            "from x import a, c\n",
+            "conflicting statements have different line ends",
+        ),
+        (
             "from x import a\r",
             "from x import a, b\r",
             "from x import a, c\r",
@@ -431,6 +499,12 @@ def test_a_moved_name_that_the_other_side_uses_anew_is_for_a_person():
 )
 def test_what_is_not_certain_is_for_a_person(base, ours, theirs, why):
     assert refused(base, ours, theirs) == why
+
+
+def test_a_name_that_every_side_uses_above_its_import_is_no_matter():
+    base = "if A:\n    print(z)\nimport z\n\nC = 1\nimport a\n"
+    ours, theirs = base + "import b\n", base + "import c\n"
+    assert both_ways(base, ours, theirs).decode() == base + "import b\nimport c\n"
 
 
 def test_different_encodings_are_for_a_person():
@@ -514,6 +588,32 @@ def test_code_that_touches_an_import_is_parted_from_it():
     merged = merge_imports(base.encode(), b"import os, re\nX = 2\n", b"import os, sys\nX = 3\n")
     assert merged.text("mine", "yours").decode() == (
         "import os\nimport re\nimport sys\n<<<<<<< mine\nX = 2\n=======\nX = 3\n>>>>>>> yours\n"
+    )
+
+
+BESIDE_TWO_BLOCKS = """\
+def g():
+    from z import m{0}
+
+    return m
+
+
+if A:
+    from x import a{1}
+from y import b{2}
+print({3})
+"""
+
+
+def test_statements_of_two_blocks_beside_conflicting_code_are_left_with_it():
+    base = BESIDE_TWO_BLOCKS.format("", "", "", 1)
+    ours = BESIDE_TWO_BLOCKS.format(", n", ", c", ", d", 2)
+    theirs = BESIDE_TWO_BLOCKS.format(", o", ", e", ", f", 3)
+    merged = merge_imports(base.encode(), ours.encode(), theirs.encode())
+    head, mine = BESIDE_TWO_BLOCKS.format(", n, o", ", c", ", d", 2).split("if A:\n")
+    yours = theirs.partition("if A:\n")[2]
+    assert merged.text("O", "T").decode() == (
+        f"{head}if A:\n<<<<<<< O\n{mine}=======\n{yours}>>>>>>> T\n"
     )
 
 
