@@ -156,13 +156,21 @@ def refuse_busy(
     moving = under_way(repository)
     held = moving if may_be_checked_out else busy_branches(repository)
     for branch in branches:
-        why = held.get(branch_ref(branch))
-        if why is not None:
-            raise Refusal(
-                f"branch {branch} {why}; "
+        ref = branch_ref(branch)
+        why = moving.get(ref) or held.get(ref)
+        if why is None:
+            continue
+        if ref in moving:
+            # git switches to no other branch meanwhile.
+            is_bisected = why.startswith("is being bisected")
+            end = "git bisect reset" if is_bisected else "git rebase --continue or --abort"
+            do = f"finish that there ({end}), then run again"
+        else:
+            do = (
                 "finish there or switch it to another branch (git switch --detach), then run again"
-                + (f", or {instead}" if instead and branch_ref(branch) not in moving else "")
+                + (f", or {instead}" if instead else "")
             )
+        raise Refusal(f"branch {branch} {why}; {do}")
 
 
 def remove_stale_locks(repository: Repository, updates: Sequence[Update], since: float) -> None:

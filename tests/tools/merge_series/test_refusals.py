@@ -111,16 +111,19 @@ def test_a_branch_that_is_being_rebased(world):
     world.git("rebase", "main", where=desk, check=False)
     line = refused(world, "sync")
     assert line.startswith("error: branch by-hand is being rebased (")
-    assert line.endswith("(git switch --detach), then run again")
+    assert line.endswith("; finish that there (git rebase --continue or --abort), then run again")
 
 
 def test_a_branch_that_is_being_bisected(world):
     world.commit("main", {"README": "new\n"}, "Add a readme")
     desk = world.root / "desk"
     world.git("worktree", "add", "--quiet", str(desk), "by-hand")
-    world.git("bisect", "start", "by-hand", "main~1", where=desk)
-    line = refused(world, "sync")
-    assert line.startswith("error: branch by-hand is being bisected (")
+    # Until a bad and a good commit are known, the branch is also checked out.
+    for start in (("start",), ("start", "by-hand", "main~1")):
+        world.git("bisect", *start, where=desk)
+        line = refused(world, "sync")
+        assert line.startswith("error: branch by-hand is being bisected (")
+        assert line.endswith("; finish that there (git bisect reset), then run again")
 
 
 @pytest.mark.parametrize(
