@@ -90,6 +90,11 @@ CLASSES = {
         write("n", "b\n"),
         {"n": "the branch and #1 both put a file here, with different content"},
     ),
+    "add/add of a module": (
+        write("n.py", "import a\n"),
+        write("n.py", "import b\n"),
+        {"n.py": "the branch and #1 both put a file here, with different content"},
+    ),
     "modify/delete": (
         write("f", LINES.replace("line 5", "A")),
         remove("f"),

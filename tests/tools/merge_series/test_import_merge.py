@@ -280,6 +280,25 @@ def load():
     )
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("if A:", "else:"),
+        ("for v in A:", "else:"),
+        ("try:", "finally:"),
+        ("try:\n    A()\nexcept ImportError:", "except OSError:"),
+        ("match A:\n  case 1:", "  case _:"),
+    ],
+)
+def test_a_name_that_one_side_moved_to_the_other_block_of_a_statement(first, second):
+    base = f"{first}\n    from x import a, b\n{second}\n    from y import c\n"
+    ours = f"{first}\n    from x import a\n{second}\n    from x import b\n    from y import c\n"
+    theirs = base.replace("a, b", "a, b, d").replace("import c", "import c, e")
+    assert both_ways(base, ours, theirs).decode() == (
+        ours.replace("import a", "import a, d").replace("import c", "import c, e")
+    )
+
+
 def test_a_name_that_one_side_moved_to_another_block():
     base = "from x import T, a\n\nif CHECKING:\n    from y import S\n\nprint(a)\n"
     ours = base.replace("T, a", "a").replace("import S", "import S\n    from x import T")
@@ -507,10 +526,12 @@ def test_a_name_that_every_side_uses_above_its_import_is_no_matter():
     assert both_ways(base, ours, theirs).decode() == base + "import b\nimport c\n"
 
 
-def test_different_encodings_are_for_a_person():
-    base = b"import os\n"
+@pytest.mark.parametrize(
+    "ours", [b"# coding: latin-1\nimport os, sys\n", b"\xef\xbb\xbfimport os, sys\n"]
+)
+def test_different_encodings_are_for_a_person(ours):
     with pytest.raises(NotSettled, match="different encodings"):
-        merge_imports(base, b"# coding: latin-1\nimport os, sys\n", b"import os, re\n")
+        merge_imports(b"import os\n", ours, b"import os, re\n")
 
 
 @pytest.mark.parametrize(

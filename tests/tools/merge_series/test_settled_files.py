@@ -20,15 +20,16 @@ def words(text):
     return " ".join(text.split())
 
 
-def test_import_statements_are_merged_and_the_message_says_so(world):
-    world.commit("main", {SIZES: MORE}, "Add a module")
+@pytest.mark.parametrize("path", [SIZES, f"{SIZES}i"])
+def test_import_statements_are_merged_and_the_message_says_so(world, path):
+    world.commit("main", {path: MORE}, "Add a module")
     assert world.run("sync").code == 0
-    world.commit("by-hand", {SIZES: MORE.replace("import a", "import a, b")}, "Import b")
-    world.commit("main", {SIZES: MORE.replace("import a", "import a, c")}, "Import c")
+    world.commit("by-hand", {path: MORE.replace("import a", "import a, b")}, "Import b")
+    world.commit("main", {path: MORE.replace("import a", "import a, c")}, "Import c")
     done = world.run("sync")
     assert done.code == 0, done.err
-    assert world.show("by-hand", SIZES) == MORE.replace("import a", "import a, b, c")
-    assert f"- {SIZES}: its import statements merged by name\n" in world.message("by-hand")
+    assert world.show("by-hand", path) == MORE.replace("import a", "import a, b, c")
+    assert f"- {path}: its import statements merged by name\n" in world.message("by-hand")
 
 
 def test_a_person_sees_only_the_code_and_the_message_says_both(world):
@@ -235,6 +236,13 @@ def test_a_commit_by_hand_on_the_edits_goes_to_a_person(world):
         f"{NAMES}: the branch and #1 both changed the same lines; the branch holds more in this "
         "file than its edits applied to main The merge waits"
     ) in words(done.err)
+
+
+def test_an_edited_file_that_main_removed_goes_to_a_person(world):
+    world.commit("main", {NAMES: None}, "Do without the names")
+    done = world.run("sync")
+    assert done.code == 3
+    assert f"  {NAMES}: the branch changed it, #1 deleted it\nThe merge waits" in done.err
 
 
 def test_a_list_that_one_side_removed_stays_away(world):
