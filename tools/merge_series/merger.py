@@ -211,9 +211,9 @@ class Merger:
         if tree != before:
             others = [SettledFile(p, how, conflicted=False) for p, how in stale.items()]
             if all(file.how == REGENERATED for file in others):
-                message = f"{REFRESH_SUBJECT}\n\n{messages.body((), change)}"
+                message = messages.refreshed(REFRESH_SUBJECT, (), change)
             else:
-                message = f"{REFRESH_FILES_SUBJECT}\n\n{messages.body(others, change)}"
+                message = messages.refreshed(REFRESH_FILES_SUBJECT, others, change)
             self._check_named(before, tree, others)
             head = self._repository.commit_tree(tree, [commit], message)
         record = self._record(planned, head, _with_stale([*settled, *more], stale), change)

@@ -36,6 +36,19 @@ def settled_line(file: SettledFile) -> str:
     return f"- {file.path}: {file.how}"
 
 
+def refreshed(
+    subject: str, made_again: Sequence[SettledFile], allowlist: AllowlistChange | None
+) -> str:
+    """The message of a commit on top of a merge, which makes its generated files again."""
+    parts = [subject]
+    if made_again:
+        lines = [settled_line(file) for file in made_again]
+        parts.append("Stale in the merge that a person committed:\n" + "\n".join(lines))
+    if allowlist is not None:
+        parts.append(_allowlist(allowlist))
+    return "\n\n".join(parts)
+
+
 def body(settled: Sequence[SettledFile], allowlist: AllowlistChange | None) -> str:
     """The rest of the message, without trailers."""
     conflicted = [file for file in settled if file.conflicted]

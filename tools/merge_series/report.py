@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from merge_series.journal import DoneSync
-from merge_series.records import MergeRecord
+from merge_series.messages import BY_PERSON
+from merge_series.records import MergeRecord, SettledFile
 from stack.folding import Folded, aligned
 from stack.words import counted
 
@@ -36,10 +37,18 @@ def merge_table(merged: Sequence[MergeRecord], title: str | None = None) -> Grou
     for record, (branch, *others) in zip(merged, rows, strict=True):
         lines.append(_merge_row([branch if branch != last else "", *others], widths))
         for file in record.settled:
-            what = "conflicted" if file.conflicted else "merged cleanly but stale"
-            lines += [Folded(file.path, indent=3), Folded(f"{what}: {file.how}", indent=5)]
+            lines += [Folded(file.path, indent=3), Folded(_how(file), indent=5)]
         last = branch
     return Group(*lines)
+
+
+def _how(file: SettledFile) -> str:
+    """How a file came about that git alone did not make."""
+    if file.conflicted:
+        return f"conflicted: {file.how}"
+    if file.how == BY_PERSON:
+        return f"merged cleanly, changed {file.how}"
+    return f"merged cleanly but stale: {file.how}"
 
 
 def _merge_row(cells: Sequence[str], widths: Sequence[int], style: str = "") -> Table:

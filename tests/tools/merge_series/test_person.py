@@ -140,7 +140,11 @@ def test_a_commit_whose_allowlist_is_stale_gets_a_refresh_on_top(stopped):
     done = stopped.run("sync", "--continue")
     assert done.code == 0, done.err
     assert stopped.git("rev-parse", "by-hand^") == made
-    assert stopped.message("by-hand").startswith("Refresh the process-group allowlist\n")
+    assert stopped.message("by-hand") == (
+        "Refresh the process-group allowlist\n\n"
+        "The allowlist holds 1 read, 1 before; 0 gone, none added.\n\n"
+        "Signed-off-by: Ada Test <ada@example.org>"
+    )
     assert stopped.run("verify").code == 0
 
 

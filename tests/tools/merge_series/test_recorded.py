@@ -161,7 +161,9 @@ def test_a_settling_that_reaches_beyond_the_conflict_is_named_and_not_used_again
     assert world.run("sync").code == 3
     world.desk = world.fork / ".git/merge_series/worktree"
     settle(world, {NOTES: "one\nthree\n", "README": "two\n"})
-    assert world.run("sync", "--continue").code == 0
+    done = world.run("sync", "--continue")
+    assert done.code == 0
+    assert "\n   README\n     merged cleanly, changed by a person\n" in done.err
     assert world.message("by-hand").startswith(
         f"""\
 Merge the list of reads from #1

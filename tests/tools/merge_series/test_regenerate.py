@@ -169,7 +169,7 @@ def test_what_a_person_committed_gets_its_files_made_again_on_top(made):
     assert done.code == 0, done.err
     assert show(made, "by-hand") == "a c"
     assert made.message("by-hand").startswith(
-        f"Make generated files again\n\nNo file conflicted.\n\nMerged cleanly, but made again:\n"
+        "Make generated files again\n\nStale in the merge that a person committed:\n"
         f"- {MADE}: made again by `"
     )
 
