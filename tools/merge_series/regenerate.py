@@ -28,11 +28,6 @@ from stack.repository import Repository
 _SECTION = "merge-series.regenerate."
 _DEFAULT_TIMEOUT = 300.0
 _SHOWN_LINES = 30
-# What ties a git that the command may run to another repository.
-_TIES = (
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DIR", "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_WORK_TREE",
-)  # fmt: skip
 # A checkout as the tree has it, whatever the user's settings.
 _PINNED = (
     "-c", "core.autocrlf=false",
@@ -145,8 +140,8 @@ def _export(repository: Repository, tree: Sha, place: Path, index: Path) -> None
 
 
 def _run(command: Command, place: Path, output: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in _TIES}
-    environment["GIT_CEILING_DIRECTORIES"] = str(place.parent)
+    # A git that it runs finds no repository, whatever temporary folders lie in.
+    environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(place.parent)}
     with output.open("wb") as stream:
         try:
             process = subprocess.Popen(

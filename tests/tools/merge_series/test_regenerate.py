@@ -196,6 +196,19 @@ def test_a_command_that_fails_is_shown_and_changes_nothing(made, code, told):
     assert made.heads() == before
 
 
+def test_a_git_that_a_command_runs_finds_no_repository(made, monkeypatch):
+    configure(made, MADE, "git rev-parse --git-dir")
+    made.commit("main", {"README": "new\n"}, "Add a readme")
+    other = made.root / "other"
+    other.mkdir()
+    made.git("init", "--quiet", where=other)
+    monkeypatch.setenv("TMPDIR", str(other))
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    done = made.run("sync")
+    assert done.code == 1
+    assert "failed with status 128:\n  fatal: not a git repository" in done.err
+
+
 def test_a_command_that_takes_too_long_is_ended_with_all_it_started(made, tmp_path):
     proof = tmp_path / "proof"
     inner = f"import time; time.sleep(4); open({str(proof)!r}, 'w')"
