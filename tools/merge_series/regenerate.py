@@ -32,7 +32,6 @@ _SHOWN_LINES = 30
 _PINNED = (
     "-c", "core.autocrlf=false",
     "-c", "core.eol=lf",
-    "-c", "core.sparseCheckout=false",
     "-c", "core.symlinks=true",
 )  # fmt: skip
 

@@ -254,6 +254,46 @@ def test_what_does_not_make_one_successor_is_refused(diamond):
     assert done.err.endswith("the branch top exists, so top cannot be made; choose another name\n")
 
 
+def test_only_open_prs_are_folded(diamond):
+    diamond.declare("#1 root main", "#2 left #1 superseded", "#3 right #1")
+    done = refused(diamond, "2", "3")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: {diamond.root}/SERIES.md:6: #2 is superseded; only an open PR can be folded; "
+            "leave it out\n"
+        ),
+    )
+
+
+def test_a_pr_that_changes_nothing_more_is_to_be_left_out(hand):
+    hand.declare("#1 left main", "#2 right main")
+    hand.grow("left", "main", {"left.txt": "1\n"})
+    hand.grow("right", "main", {"left.txt": "1\n"})
+    done = refused(hand, "1", "2")
+    assert (done.code, done.err) == (
+        1,
+        "error: #2 changes nothing beyond what the others bring; leave it out of the fold\n",
+    )
+
+
+def test_a_successor_that_is_not_the_merge_of_the_heads_is_refused(hand):
+    """``other`` does again what ``right`` did and ``top`` takes back: the order would matter."""
+    hand.declare("#1 left main", "#2 right main", "#3 other #1", "#4 top #1,#2")
+    hand.grow("left", "main", {"left.txt": "1\n"})
+    hand.grow("right", "main", {"notes.txt": "one\nTWO\nthree\n"})
+    hand.grow("other", "left", {"notes.txt": "one\nTWO\nthree\n", "other.txt": "1\n"})
+    hand.grow("top", "left,right", {"notes.txt": "one\ntwo\nthree\n"})
+    done = refused(hand, "1", "2", "3", "4")
+    assert (done.code, done.err) == (
+        1,
+        (
+            "error: whole would not hold what merging the folded PRs does: they differ in "
+            f"notes.txt; nothing was changed. Run {hand.typed('sync')} first, or fold fewer PRs\n"
+        ),
+    )
+
+
 def test_branches_out_of_step_are_refused(diamond):
     diamond.commit("left", {"left.txt": "2\n"}, "Go on")
     done = refused(diamond, "1", "2", "3", "4")

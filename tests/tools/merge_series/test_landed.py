@@ -444,6 +444,23 @@ def test_a_chain_of_which_two_landed(hand):
     ]
 
 
+def test_a_chain_that_its_hosting_squashed_without_the_landing_below(hand):
+    """Its merge of the child does not know the squash of the parent, so it keeps what is there."""
+    hand.declare("#1 par main", "#2 kid #1", "#3 top #2")
+    hand.grow("par", "main", {"tests/old.py": "1\n", "par.txt": "1\n"})
+    hand.grow("kid", "par", {"tests/old.py": None, "kid.txt": "1\n"})
+    hand.grow("top", "kid", {"top.txt": "1\n"})
+    hand.squash("par", "Do par (#1)")
+    hand.squash("kid", "Do kid (#2)")
+    assert "tests/old.py" in hand.files("main")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert hand.states() == ["landed", "landed", "open"]
+    assert hand.files("top") == {
+        name: text for name, text in hand.files("main").items() if name != "tests/old.py"
+    } | {"top.txt": "1\n"}
+
+
 def test_siblings_that_touch_the_same_file_keep_what_they_did(hand):
     hand.declare("#1 parent main", "#2 left #1", "#3 right #1", "#4 top #2,#3")
     hand.grow("parent", "main", {"shared.txt": "a\nB\nc\nd\ne\n", "test_parent.py": "1\n"})

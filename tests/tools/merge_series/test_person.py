@@ -219,6 +219,23 @@ def test_a_second_sync_is_refused_while_one_waits(stopped):
             ),
             f"changed but not staged: {NOTES}; git add or git restore them",
         ),
+        (
+            lambda w: (
+                (w.desk / NOTES).write_text("settled\n"),
+                w.git("commit", "--quiet", "--all", "--no-edit", where=w.desk),
+                (w.desk / "README").write_text("more\n"),
+                w.git("add", "README", where=w.desk),
+            ),
+            "staged changes on top of the commit; commit or unstage them",
+        ),
+        (
+            lambda w: (
+                (w.desk / NOTES).write_text("settled\n"),
+                w.git("add", NOTES, where=w.desk),
+                w.git("symbolic-ref", "HEAD", "refs/heads/none", where=w.desk),
+            ),
+            "HEAD names no commit; check out the merge again",
+        ),
     ],
 )
 def test_continue_says_what_is_still_open(stopped, prepare, what):
@@ -264,6 +281,21 @@ def test_a_worktree_that_was_deleted_is_made_again(stopped):
     (stopped.desk / NOTES).write_text("one\nTWO (2)\nthree\n")
     stopped.git("add", NOTES, where=stopped.desk)
     assert stopped.run("sync", "--continue").code == 0
+
+
+def test_a_merge_that_by_now_needs_no_person_is_not_offered_again(stopped):
+    stopped.git("worktree", "remove", "--force", str(stopped.desk))
+    stopped.git("config", f"merge-series.regenerate.{NOTES}.command", "true")
+    done = stopped.run("sync", "--continue")
+    assert (done.code, done.err) == (
+        1,
+        (
+            "error: by-hand: the merge of #1 no longer needs a person; drop the stopped sync with "
+            f"{stopped.typed('sync --abort')} and sync again\n"
+        ),
+    )
+    assert stopped.run("sync", "--abort").code == 0
+    assert stopped.run("sync").code == 0
 
 
 def test_a_branch_that_moved_meanwhile_is_not_overwritten(stopped):

@@ -179,9 +179,12 @@ def test_what_a_person_committed_gets_its_files_made_again_on_top(made):
     [
         ("print('no'); print('way'); raise SystemExit(3)", "failed with status 3:\n  no\n  way\n"),
         ("raise SystemExit(3)", "failed with status 3 and said nothing\n"),
-        (
-            "import os; os.remove('made.txt')",
-            f"left no file there; correct git config {SETTING.format(MADE)}.command\n",
+        *(
+            (
+                f"import os; os.remove('made.txt'){more}",
+                f"left no file there; correct git config {SETTING.format(MADE)}.command\n",
+            )
+            for more in ("", "; os.symlink('in/a', 'made.txt')")
         ),
     ],
 )
@@ -194,6 +197,58 @@ def test_a_command_that_fails_is_shown_and_changes_nothing(made, code, told):
     assert done.err.replace("\n", " ").startswith("error: made.txt: `")
     assert done.err.endswith(told)
     assert made.heads() == before
+
+
+def test_a_command_that_is_not_there_is_named(made):
+    configure(made, MADE, "/nowhere/tool --lock")
+    made.commit("main", {"README": "new\n"}, "Add a readme")
+    done = made.run("sync")
+    assert (done.code, done.err) == (
+        1,
+        (
+            "error: made.txt: `/nowhere/tool --lock` cannot be run: No such file or directory; "
+            f"install it, or correct git config {SETTING.format(MADE)}.command\n"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("core.autocrlf", "true"),
+        ("core.eol", "crlf"),
+        ("core.sparseCheckout", "true"),
+        ("core.symlinks", "false"),
+    ],
+)
+def test_the_export_is_as_the_tree_has_it(made, name, value):
+    (made.fork / "in/link").symlink_to("a")
+    made.commit("main", {".gitattributes": "in/a text\n"}, "Add a link")
+    made.git("config", name, value)
+    (made.fork / ".git/info/sparse-checkout").write_text("/none\n")
+    code = "import os; t = open('in/a', 'rb').read(), os.readlink('in/link'); "
+    configure(made, MADE, python(code + "open('made.txt', 'w').write(repr(t))"))
+    done = made.run("sync")
+    assert done.code == 0, done.err
+    assert show(made, "by-hand") == "(b'a\\n', 'a')"
+
+
+def test_the_file_keeps_its_mode(made):
+    (made.fork / MADE).chmod(0o755)
+    made.commit("main", {"in/c": "c\n"}, "Add c, and let the list run")
+    done = made.run("sync")
+    assert done.code == 0, done.err
+    assert made.git("ls-tree", "by-hand", MADE).startswith("100755 ")
+    assert show(made, "by-hand") == "a c"
+
+
+def test_a_link_in_the_place_of_the_file_is_left_alone(made):
+    (made.fork / MADE).unlink()
+    (made.fork / MADE).symlink_to("in/a")
+    made.commit("main", {"README": "new\n"}, "Make the list a link")
+    done = made.run("sync")
+    assert done.code == 0, done.err
+    assert made.git("ls-tree", "by-hand", MADE) == made.git("ls-tree", "main", MADE)
 
 
 def test_a_git_that_a_command_runs_finds_no_repository(made, monkeypatch):

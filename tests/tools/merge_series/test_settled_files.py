@@ -238,6 +238,18 @@ def test_a_commit_by_hand_on_the_edits_goes_to_a_person(world):
     ) in words(done.err)
 
 
+def test_a_text_of_main_that_does_not_take_the_edits_goes_to_a_person(world):
+    changed = world.names.replace("return offset(count)", "return count")
+    world.commit("main", {NAMES: changed}, "Label with the count")
+    done = world.run("sync")
+    assert done.code == 3
+    assert (
+        f"{NAMES}: the branch and #1 both changed the same lines; main's text does not take the "
+        "edits: megatron/core/names.edits.yml:2: add-args to offset in label: found 0, wanted 1 "
+        "The merge waits"
+    ) in words(done.err)
+
+
 def test_an_edited_file_that_main_removed_goes_to_a_person(world):
     world.commit("main", {NAMES: None}, "Do without the names")
     done = world.run("sync")
