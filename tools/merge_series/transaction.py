@@ -55,7 +55,9 @@ def carry_out(
             journal.drop(record)
         else:
             journal.keep(before)
-        raise
+        raise Refusal(
+            f"{refusal}; no branch has moved; correct what it names, then run again"
+        ) from refusal
     return _finish(repository, journal, record)
 
 

@@ -88,7 +88,10 @@ def test_a_hook_that_refuses_moves_nothing_and_says_so_in_one_line(behind, comma
     done = behind.run(command)
     assert (done.code, done.err.splitlines()[-1]) == (
         1,
-        "error: git update-ref failed with status 128: fatal: ref updates aborted by hook",
+        (
+            "error: git update-ref failed with status 128: fatal: ref updates aborted by hook; no "
+            "branch has moved; correct what it names, then run again"
+        ),
     )
     assert behind.git("for-each-ref") == before
     assert {file.name: file.read_text() for file in folder.glob("*")} == records

@@ -393,6 +393,18 @@ def test_a_landing_that_was_reverted_stops(pair):
     assert pair.files("child")["notes.txt"] == "one\nTWO?\nthree\n"
 
 
+def test_a_merged_parent_that_was_reverted_stops(pair):
+    pair.git("merge", "--quiet", "--no-ff", "-m", "Merge pull request #1 from me/parent", "parent")
+    pair.git("revert", "--no-edit", "--mainline", "1", "main")
+    revert = pair.git("rev-parse", "main")
+    done = refused(pair)
+    assert done.code == 1
+    assert done.err.startswith(
+        f"error: #1 landed, and {revert[:12]} 'Revert \"Merge pull request #1 from me/parent\"' on "
+        "main reverts it; "
+    )
+
+
 def test_two_commits_that_name_the_pr_stop(pair):
     first = pair.squash("parent", "Do parent (#1)")
     pair.commit("main", {"README": "1\n"}, "Add a readme")
@@ -459,6 +471,31 @@ def test_a_chain_that_its_hosting_squashed_without_the_landing_below(hand):
     assert hand.files("top") == {
         name: text for name, text in hand.files("main").items() if name != "tests/old.py"
     } | {"top.txt": "1\n"}
+
+
+def test_a_dependency_that_absorbed_a_landing_brings_it_along(hand):
+    hand.declare("#1 par main", "#2 kid #1", "#3 top #2")
+    hand.grow("par", "main", {"notes.txt": "one\n2\nthree\n"})
+    hand.grow("kid", "par", {"notes.txt": "one\n22\nthree\n"})
+    hand.grow("top", "kid", {"notes.txt": "one\n222\nthree\n"})
+    hand.squash("par", "Do par (#1)")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert (
+        hand.graph("top")
+        == """\
+*   Merge what kid does from #2 (top)
+|\\
+| *   Record that #1 landed in main (kid)
+| |\\
+| | * Do par (#1) (main)
+* | | Top 1
+|/ /
+* | Kid 1
+* | Par 1 (par)
+|/
+* Start main"""
+    )
 
 
 def test_siblings_that_touch_the_same_file_keep_what_they_did(hand):
