@@ -498,6 +498,44 @@ def test_a_dependency_that_absorbed_a_landing_brings_it_along(hand):
     )
 
 
+def test_a_landing_that_builds_on_another_is_none_of_who_holds_the_other_alone(hand):
+    hand.declare("#1 par main", "#2 kid #1", "#3 side #1")
+    hand.grow("par", "main", {"notes.txt": "one\n2\nthree\n"})
+    hand.grow("kid", "par", {"kid.txt": "1\n"})
+    hand.grow("side", "par", {"side.txt": "1\n"})
+    hand.squash("par", "Do par (#1)")
+    hand.squash("kid", "Do kid (#2)")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert (
+        hand.graph("side")
+        == """\
+*   Merge main into side (side)
+|\\
+| * Do kid (#2) (main)
+* | Record that #1 landed in main
+|\\|
+| * Do par (#1)
+* | Side 1
+* | Par 1 (par)
+|/
+* Start main"""
+    )
+
+
+def test_a_landing_in_which_a_conflict_was_settled_stops(hand):
+    """Its tree is that of the merge, which has the file whole, and yet the merge is none."""
+    hand.declare("#1 par main", "#2 kid #1")
+    hand.grow("par", "main", {"notes.txt": None, "par.txt": "1\n"})
+    hand.grow("kid", "par", {"kid.txt": "1\n"})
+    hand.commit("main", {"notes.txt": "one\n2\nthree\n"}, "Write the second as a digit")
+    hand.git("merge", "--quiet", "--squash", "par", check=False)
+    hand.git("add", "notes.txt")
+    hand.git("commit", "--quiet", "-m", "Do par (#1)")
+    done = refused(hand)
+    assert (done.code, "they differ in notes.txt; " in done.err) == (1, True)
+
+
 def test_siblings_that_touch_the_same_file_keep_what_they_did(hand):
     hand.declare("#1 parent main", "#2 left #1", "#3 right #1", "#4 top #2,#3")
     hand.grow("parent", "main", {"shared.txt": "a\nB\nc\nd\ne\n", "test_parent.py": "1\n"})
