@@ -57,6 +57,7 @@ class StoppedSync:
         pending: The merge that waits.
         state: ``preparing`` until the merge stands in the worktree.
         landed: Which commit of main ends a PR's landing, where a person said it.
+        update_worktrees: Whether branches follow where they are checked out.
     """
 
     main_name: str
@@ -66,6 +67,7 @@ class StoppedSync:
     pending: Pending
     state: Literal["preparing", "waiting"]
     landed: dict[int, str] = field(default_factory=dict)
+    update_worktrees: bool = False
 
 
 class Operations:

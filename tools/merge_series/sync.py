@@ -122,6 +122,7 @@ class Syncer:
             Refusal: The merge is still open, or a branch moved since the sync stopped.
         """
         waiting = waiting_sync(self._operations)
+        self._operations.update_worktrees |= waiting.update_worktrees
         if waiting.state == "preparing":
             self._handover(waiting.main).offer_again(waiting, "was not made to its end")
         if not self._operations.worktree.is_dir():
@@ -276,7 +277,10 @@ class Syncer:
     ) -> Synced:
         if stopped is not None:
             pending = describe(stopped)
-            waiting = StoppedSync(main_name, main, old, merged, pending, "preparing", dict(landed))
+            follows = self._operations.update_worktrees
+            waiting = StoppedSync(
+                main_name, main, old, merged, pending, "preparing", dict(landed), follows
+            )
             self._handover(main).offer(waiting, stopped)
             return self._synced(main, old, merged, pending)
         synced = self._synced(main, old, merged, None)

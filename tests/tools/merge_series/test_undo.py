@@ -322,12 +322,13 @@ def test_a_file_that_changed_since_stops_an_undo(made):
         assert (made.heads(), made.file.read_text()) == (before, text)
 
 
-def test_a_kill_between_the_branches_and_the_file_writes_the_file(made):
+@pytest.mark.parametrize(("found", "left"), [("before\n", "after\n"), ("mine\n", "mine\n")])
+def test_a_kill_between_the_branches_and_the_file_writes_the_file(made, found, left):
     record = made.fork / ".git/merge_series/done/3.json"
     record.write_text(json.dumps({**json.loads(record.read_text()), "state": "moving"}))
-    made.file.write_text("before\n")
+    made.file.write_text(found)
     done = made.run("sync")
     assert done.err.splitlines()[0] == (
         "Repaired: an earlier fold was killed while it moved branches; moved 0 more."
     )
-    assert made.file.read_text() == "after\n"
+    assert made.file.read_text() == left

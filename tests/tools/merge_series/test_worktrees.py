@@ -184,13 +184,23 @@ def test_a_change_made_after_a_kill_is_kept_and_told(desks):
     assert desks.run("sync", "--update-worktrees").code == 0
 
 
-def test_a_continued_sync_brings_them_along_as_well(desks):
+@pytest.mark.parametrize(
+    ("begun", "continued"),
+    [("--update-worktrees", None), (None, "--update-worktrees")],
+    ids=["as it began", "as it goes on"],
+)
+def test_a_continued_sync_brings_them_along_as_well(desks, begun, continued):
     desks.git("worktree", "remove", str(desks.desks.pop("by-hand")))
     desks.commit("main", {NOTES: "one\n2\nthree\n"}, "Digit")
-    assert desks.run("sync", "--update-worktrees").code == 3
+    desk = desks.desks["offsets"]
+    if begun is None:
+        desks.git("switch", "--quiet", "--detach", where=desk)
+    assert desks.run("sync", *filter(None, [begun])).code == 3
+    if begun is None:
+        desks.git("switch", "--quiet", "offsets", where=desk)
     waits = desks.fork / ".git/merge_series/worktree"
     (waits / NOTES).write_text("settled\n")
     desks.git("add", NOTES, where=waits)
-    done = desks.run("sync", "--continue", "--update-worktrees")
+    done = desks.run("sync", "--continue", *filter(None, [continued]))
     assert done.code == 0, done.err
     assert states(desks) == {"offsets": (desks.heads()["offsets"], "")}
