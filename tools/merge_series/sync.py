@@ -314,12 +314,14 @@ class Syncer:
         return marked_landed(self._carrier.path, tuple(landed)) if landed else None
 
 
-def dry_run(
+def dry_run(  # noqa: PLR0913 - what a sync is given
     path: Path,
     carrier: Carrier,
     main_name: str,
     told: Callable[[str], None],
     landed: Mapping[int, str] = NONE_NAMED,
+    *,
+    update_worktrees: bool = False,
 ) -> Synced:
     """Make every merge of a sync in a temporary object folder; the repository stays as it was.
 
@@ -329,9 +331,11 @@ def dry_run(
         main_name: The revision that is main.
         told: Called with a sentence a merge.
         landed: As for ``Syncer.sync``.
+        update_worktrees: Whether a branch may move that is checked out.
     """
     with tempfile.TemporaryDirectory() as folder, Repository.open(path, Path(folder)) as repository:
-        return Syncer(repository, carrier, Operations(repository), told).rehearse(main_name, landed)
+        operations = Operations(repository, update_worktrees=update_worktrees)
+        return Syncer(repository, carrier, operations, told).rehearse(main_name, landed)
 
 
 def _new_heads(old: Heads, merged: Merged) -> Heads:

@@ -66,7 +66,9 @@ def sync_command(
     if landed and mode in {"continue", "abort"}:
         raise click.UsageError(f"--landed belongs to the sync that began; --{mode} knows it")
     if mode == "dry-run":
-        result = dry_run(place.repo, carrier, place.main, people.print, landed)
+        result = dry_run(
+            place.repo, carrier, place.main, people.print, landed, update_worktrees=update_worktrees
+        )
         ended = _show(result, None, as_json=as_json)
         _show_landed(place, result, is_kept=False)
         return ended

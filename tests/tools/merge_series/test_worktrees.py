@@ -58,6 +58,15 @@ def test_a_worktree_follows_its_branch(desks):
     assert desks.run("verify").code == 0
 
 
+def test_a_dry_run_says_the_same_and_leaves_every_byte(desks):
+    before = desks.contents(), states(desks)
+    dry = desks.run("sync", "--dry-run", "--update-worktrees")
+    assert dry.code == 0, dry.err
+    assert (desks.contents(), states(desks)) == before
+    done = desks.run("sync", "--update-worktrees")
+    assert dry.err == done.err + "Nothing was changed: this was a dry run.\n"
+
+
 def test_a_staged_change_to_another_file_is_kept(desks):
     desk = desks.desks["offsets"]
     (desk / NOTES).write_text("staged\n")
