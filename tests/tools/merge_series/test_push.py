@@ -68,6 +68,7 @@ def refused(world, *arguments):
 
 def test_the_branches_of_the_series_alone_are_pushed(remote):
     remote.git("config", "push.followTags", "true")
+    remote.git("config", "push.gpgSign", "true")
     done = remote.run("push")
     assert (done.code, done.err) == (0, moves(remote) + LINKS)
     new = remote.heads()
