@@ -536,6 +536,26 @@ def test_a_landing_in_which_a_conflict_was_settled_stops(hand):
     assert (done.code, "they differ in notes.txt; " in done.err) == (1, True)
 
 
+def test_the_list_of_a_landing_is_compared_as_it_is_made_again(world):
+    """Main reads more by then, so the landing has another list than git's merge."""
+    names = "megatron/core/names.py"
+    more = world.names.replace("_size())", "_size(), parallel_state.get_group())")
+    world.commit("main", {names: more}, "Read the group as well")
+    start = world.git("rev-parse", "ratchet")
+    assert world.run("sync").code == 0
+    listed = world.show("ratchet", world.allowlist)
+    assert world.run("undo").code == 0
+    assert world.git("rev-parse", "ratchet") == start
+    world.git("merge", "--quiet", "--squash", "ratchet")
+    assert (world.fork / world.allowlist).read_text() != listed
+    landing = world.commit("main", {world.allowlist: listed}, "List the global reads (#1)")
+    done = world.run("sync")
+    assert done.code == 0, done.err
+    assert f"#1 landed in main as {landing[:12]}; its branch is kept." in lines(done)
+    assert world.show("offsets", world.allowlist) == listed
+    assert world.run("verify").code == 0
+
+
 def test_siblings_that_touch_the_same_file_keep_what_they_did(hand):
     hand.declare("#1 parent main", "#2 left #1", "#3 right #1", "#4 top #2,#3")
     hand.grow("parent", "main", {"shared.txt": "a\nB\nc\nd\ne\n", "test_parent.py": "1\n"})
@@ -689,6 +709,7 @@ def test_a_child_that_main_has_left_empty_is_reported(hand):
         "child: merged #1",
         "child: holds nothing that #1 does not",
     ]
+    assert "holds nothing" not in hand.run("sync").err
 
 
 def test_a_dependency_that_has_a_landing_as_main_has_it_undoes_nothing(hand):

@@ -1,6 +1,16 @@
 """A sync on a small fork: whole commit graphs, whole messages, whole outputs."""
 
+from dataclasses import replace
+
 import pytest
+
+from carry.carried import Carrier
+from carry.generated import ReadScanner
+from merge_series.merger import Merger
+from merge_series.operations import Operations
+from merge_series.sync import Syncer
+from stack.errors import Refusal
+from stack.repository import Repository
 
 NAMES_WITH_DOC = """\
 from megatron.core import parallel_state
@@ -247,3 +257,31 @@ def test_a_bare_repository_works(world):
     assert done.code == 0, done.err
     world.run("sync")
     assert world.git("rev-parse", "offsets", where=bare) == world.git("rev-parse", "offsets")
+
+
+class Forgetful(Merger):
+    """A merger with a fault: what it makes is not on top of the branch."""
+
+    def merge(self, planned):
+        return replace(super().merge(planned), commit=planned.theirs)
+
+
+class WithFault(Syncer):
+    def _merger(self, main):
+        scanner = ReadScanner(self._repository)
+        return Forgetful(self._repository, self._carrier, scanner, main)
+
+
+def test_a_head_that_would_lose_commits_moves_nothing(world):
+    world.commit("main", {"README": "new\n"}, "Add a readme")
+    before = world.heads()
+    with Repository.open(world.fork) as repository:
+        operations = Operations(repository)
+        carrier = Carrier.open(world.root / "SERIES.md")
+        with operations.lock(), pytest.raises(Refusal) as caught:
+            WithFault(repository, carrier, operations, lambda _: None).sync("main")
+    assert str(caught.value) == (
+        "3 commits would no longer be reachable; nothing was moved; this is a fault of "
+        "merge_series: report it with what sync --dry-run says"
+    )
+    assert world.heads() == before
