@@ -1,6 +1,7 @@
 """Branches that are checked out follow with --update-worktrees, or nothing moves at all."""
 
 import json
+import os
 
 import pytest
 
@@ -56,6 +57,13 @@ def test_a_worktree_follows_its_branch(desks):
     assert (desks.desks["offsets"] / "a/b").read_text() == "new\n"
     assert new["offsets"] != desks.old["offsets"]
     assert desks.run("verify").code == 0
+
+
+def test_a_file_that_was_only_touched_is_no_local_change(desks):
+    os.utime(desks.desks["offsets"] / "megatron/core/__init__.py", (1, 1))
+    done = desks.run("sync", "--update-worktrees")
+    assert done.code == 0, done.err
+    assert states(desks) == {branch: (desks.heads()[branch], "") for branch in desks.desks}
 
 
 def test_a_dry_run_says_the_same_and_leaves_every_byte(desks):
