@@ -140,8 +140,9 @@ def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> N
 
     PR is a number or a branch; without one, all that are open. For each: its description, between
     two marker comments of its body (the rest is people's and stays), its base branch (of a PR from
-    a fork, main), and a comment "/ok to test SHA" where none names the head. The branches have to
-    be pushed. Shows what would change and asks first.
+    a fork, main), and a comment "/ok to test SHA" where none names the head; of one that is no
+    longer open, its description alone. The branches have to be pushed. Shows what would change and
+    asks first.
     """
     with place.read() as (repository, carrier):
         series = carrier.series
