@@ -130,6 +130,24 @@ def test_a_removed_pr_whose_branch_others_contain_is_refused(fan):
     assert (done.code, done.err) == (1, f"error: {merged}\n")
 
 
+def test_a_removed_pr_that_one_branch_began_at_is_refused(hand):
+    hand.declare("#1 par main")
+    hand.grow("par", "main", {"par.txt": "1\n"})
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    assert hand.run("sync").code == 0
+    hand.grow("kid", "par", {"kid.txt": "1\n"})
+    hand.declare("#2 kid main")
+    done = hand.run("sync")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: SERIES.md:5: #2 holds the branch par at {hand.heads()['par'][:12]}, which no "
+            "row names; if it is a PR of the stack, what a branch holds cannot be taken out by "
+            "adding commits: give it its row (with the state landed or superseded, if it is)\n"
+        ),
+    )
+
+
 def test_a_removed_pr_that_nothing_contains_is_no_matter(fan):
     fan.commit("main", {"README": "1\n"}, "Go on")
     assert fan.run("sync").code == 0
