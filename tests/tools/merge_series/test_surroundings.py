@@ -221,6 +221,39 @@ def test_settings_change_nothing(fork, name):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("merge.default", "union"),
+        ("merge.conflictStyle", "diff3"),
+        ("merge.directoryRenames", "true"),
+        ("merge.directoryRenames", "false"),
+    ],
+)
+def test_settings_change_no_conflict(fork, name, value):
+    fork.commit(("main", None), {"d/one": "1\n2\n3\n", "d/two": "4\n5\n6\n"}, "Add a folder")
+    assert fork.run("sync").returncode == 0
+    text = LINES.replace("eight", "EIGHT")
+    renamed = {"d/one": None, "d/two": None, "e/one": "1\n2\n3\n", "e/two": "4\n5\n6\n"}
+    fork.commit(("main", None), {**renamed, "text": text.replace("one", "ONE")}, "Rename it")
+    mine = text.replace("one", "One").replace("two", "TWO")
+    fork.commit(("first", None), {"d/three": "7\n", "text": mine}, "Add to it")
+    fork.git("switch", "--quiet", "main")
+    fork.git("config", name, value)
+    done = fork.run("sync")
+    assert done.returncode == 3
+    why = done.stderr.partition("needs a person for:\n")[2].partition("The merge waits")[0]
+    assert " ".join(why.split()) == (
+        "e/three: the branch put d/three into a directory that main renamed; it may belong at "
+        "e/three text: the branch and main both changed the same lines"
+    )
+    desk = fork.folder / ".git/merge_series/worktree"
+    assert (desk / "text").read_text() == (
+        "<<<<<<< first (#1)\nOne\nTWO\n=======\nONE\ntwo\n>>>>>>> main\n"
+        + text.partition("two\n")[2]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
         ("GIT_INTERNAL_SUPER_PREFIX", "sub/"),
         ("GIT_LITERAL_PATHSPECS", "1"),
         ("GIT_NOGLOB_PATHSPECS", "1"),
