@@ -42,7 +42,7 @@ def write_json(file: Path, data: dict[str, Any]) -> None:
     temporary.replace(file)
 
 
-def remove_unfinished(folder: Path) -> None:
-    """Remove what a run left that was killed while it wrote below ``folder``."""
-    for file in folder.glob(f"**/*{_UNFINISHED}"):
+def remove_unfinished(*folders: Path) -> None:
+    """Remove what a run left in folders of the state that was killed while it wrote there."""
+    for file in (file for folder in folders for file in folder.glob(f"*{_UNFINISHED}")):
         file.unlink(missing_ok=True)

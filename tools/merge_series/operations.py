@@ -189,7 +189,8 @@ class Operations:
             Refusal: A ref stands where neither the old nor the new head is, or one that is to be
                 moved is checked out.
         """
-        remove_unfinished(self.folder)
+        # Not in the worktree, where files of any name are the person's.
+        remove_unfinished(self.folder, self.folder / "done", self.folder / "resolutions")
         found = repair(self._repository, self.journal, self._lock)
         if self._is_settled():
             self.forget_stopped()

@@ -60,6 +60,16 @@ def test_a_kill_before_any_branch_moved_leaves_nothing(synced):
     assert synced.heads() == synced.new
 
 
+def test_a_kill_in_the_middle_of_writing_leaves_no_file(synced):
+    state = synced.fork / ".git/merge_series"
+    left = [state / "stopped.new", state / "done/2.new", state / "resolutions/1.new"]
+    for file in left:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("{")
+    assert synced.run("sync").code == 0
+    assert not any(file.exists() for file in left)
+
+
 def test_a_kill_in_the_middle_is_told_by_status_and_finished(synced):
     unfinish(synced)
     synced.git("update-ref", "refs/heads/by-hand", synced.old["by-hand"])

@@ -283,6 +283,17 @@ def test_a_worktree_that_was_deleted_is_made_again(stopped):
     assert stopped.run("sync", "--continue").code == 0
 
 
+def test_files_of_any_name_are_the_persons(stopped):
+    (stopped.desk / NOTES).write_text("one\nthree\n")
+    for name in ("list.new", "stopped.json", "megatron/lock.new"):
+        (stopped.desk / name).write_text("mine\n")
+    stopped.git("add", "--all", where=stopped.desk)
+    done = stopped.run("sync", "--continue")
+    assert done.code == 0, done.err
+    for name in ("list.new", "stopped.json", "megatron/lock.new"):
+        assert stopped.show("by-hand", name) == "mine\n"
+
+
 def test_a_merge_that_by_now_needs_no_person_is_not_offered_again(stopped):
     stopped.git("worktree", "remove", "--force", str(stopped.desk))
     stopped.git("config", f"merge-series.regenerate.{NOTES}.command", "true")
