@@ -143,6 +143,20 @@ def test_it_starts_from_the_branch_also_where_the_text_merged_cleanly(made):
     assert show(made, "ratchet") == "a!"
 
 
+@pytest.mark.parametrize("side", ["main", "by-hand"])
+def test_the_mode_is_that_of_the_side_that_changed_it(made, side):
+    made.commit("by-hand", {"in/b": "b\n", MADE: "a b"}, "Add b")
+    made.commit("main", {"in/c": "c\n", MADE: "a c"}, "Add c")
+    made.git("switch", "--quiet", side)
+    made.git("update-index", "--chmod=+x", MADE)
+    made.git("commit", "--quiet", "-m", "Make it a program")
+    made.git("switch", "--quiet", "--force", "--detach", "main")
+    done = made.run("sync")
+    assert done.code == 0, done.err
+    assert show(made, "by-hand") == "a b c"
+    assert made.git("ls-tree", "by-hand", MADE).startswith("100755 ")
+
+
 def test_a_file_that_one_side_removed_stays_away(made):
     made.commit("by-hand", {MADE: None}, "Do without the list")
     made.commit("main", {"README": "new\n"}, "Add a readme")
