@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from merge_series.journal import DoneSync
+from merge_series.messages import BY_PERSON
 from merge_series.records import MergeRecord
 from stack.folding import Folded, aligned
 from stack.words import counted
@@ -36,7 +37,8 @@ def merge_table(merged: Sequence[MergeRecord], title: str | None = None) -> Grou
     for record, (branch, *others) in zip(merged, rows, strict=True):
         lines.append(_merge_row([branch if branch != last else "", *others], widths))
         for file in record.settled:
-            what = "conflicted" if file.conflicted else "merged cleanly but stale"
+            clean = "merged cleanly " + ("and changed" if file.how == BY_PERSON else "but stale")
+            what = "conflicted" if file.conflicted else clean
             lines += [Folded(file.path, indent=3), Folded(f"{what}: {file.how}", indent=5)]
         last = branch
     return Group(*lines)
