@@ -27,7 +27,7 @@ from stack.repository import Repository
 
 _SECTION = "merge-series.regenerate."
 _DEFAULT_TIMEOUT = 300.0
-_SHOWN_LINES = 30
+_SHOWN_LINES, _SHOWN_BYTES = 30, 8192  # the last ones
 # What ties a git that the command may run to another repository.
 _TIES = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DIR", "GIT_INDEX_FILE",
@@ -116,6 +116,11 @@ def make_again(repository: Repository, command: Command, tree: Sha, seed: Entry)
 
 def _command(path: str, given: dict[str, str]) -> Command:
     name = f"git config {_SECTION}{path}"
+    if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
+        raise Refusal(
+            f"{name}: {path!r} is no path of a file in the tree; drop it "
+            f"(git config --remove-section {_SECTION}{path})"
+        )
     try:
         arguments = tuple(shlex.split(given.get("command", "")))
     except ValueError as error:
@@ -178,9 +183,15 @@ def _run(command: Command, place: Path, output: Path) -> None:
         what = f"failed with status {status}"
     else:
         return
-    lines = output.read_bytes().decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]
+    lines = _end(output).decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]
     shown = ":\n" + "\n".join(f"  {line}" for line in lines) if lines else " and said nothing"
     raise Refusal(f"{command.path}: {_quoted(command)} {what}{shown}")
+
+
+def _end(output: Path) -> bytes:
+    with output.open("rb") as stream:
+        stream.seek(max(0, output.stat().st_size - _SHOWN_BYTES))
+        return stream.read()
 
 
 def _quoted(command: Command) -> str:

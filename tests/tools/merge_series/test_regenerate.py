@@ -245,6 +245,42 @@ def test_a_setting_without_a_meaning_is_refused(made, name, value, told):
     assert (done.code, done.err) == (1, f"error: git config {setting}: {told.format(setting)}\n")
 
 
+@pytest.mark.parametrize("path", ["../x", "/x", "a//x", "./x"])
+def test_a_setting_for_no_file_of_a_tree_is_refused(made, path):
+    configure(made, path, "true")
+    made.commit("main", {"README": "new\n"}, "Add a readme")
+    done = made.run("sync")
+    section = SETTING.format(path)
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: git config {section}: '{path}' is no path of a file in the tree; drop it (git "
+            f"config --remove-section {section})\n"
+        ),
+    )
+    made.git("config", "--remove-section", section)
+    assert made.run("sync").code == 0
+
+
+def test_of_much_output_the_end_is_shown(made):
+    code = "print('x' * 10_000_000, end='the end'); raise SystemExit(3)"
+    configure(made, MADE, python(code))
+    made.commit("main", {"README": "new\n"}, "Add a readme")
+    done = made.run("sync")
+    assert done.code == 1
+    assert done.err.endswith("xthe end\n")
+    assert len(done.err) < 10_000
+
+
+def test_a_git_that_fails_is_named_by_its_command(made):
+    made.commit("main", {".gitattributes": "in/* filter=broken\n"}, "Filter")
+    made.git("config", "filter.broken.smudge", "false")
+    made.git("config", "filter.broken.required", "true")
+    done = made.run("sync")
+    assert done.code == 1
+    assert done.err.startswith("error: git checkout-index failed with status 128: error: external")
+
+
 def test_the_allowlist_takes_no_command(made):
     configure(made, made.allowlist, "true")
     made.commit("main", {"README": "new\n"}, "Add a readme")
