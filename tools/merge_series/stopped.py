@@ -102,11 +102,13 @@ class Handover:
         if pending.branch not in by_branch:
             raise Refusal(
                 f"{self._carrier.path} has no branch {pending.branch}; name the SERIES.md with "
-                f"which the sync began, put the row back, or drop the sync with {typed(person.ABORT)}"
+                "which the sync began, put the row back, or drop the sync with "
+                f"{typed(person.ABORT)}"
             )
         if pending.source not in {"main", *by_name}:
             raise Refusal(
-                f"SERIES.md no longer has {pending.source}; drop the sync with {typed(person.ABORT)}"
+                f"SERIES.md no longer has {pending.source}; drop the sync with "
+                f"{typed(person.ABORT)}"
             )
         source = by_name.get(pending.source)
         return Planned(by_branch[pending.branch], source, pending.ours, pending.theirs)

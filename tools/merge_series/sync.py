@@ -125,8 +125,8 @@ class Syncer:
         """Go on with a stopped sync from what the person made of the merge.
 
         Raises:
-            Refusal: The merge is still open, or a branch moved or SERIES.md lost a dependency since
-                the sync stopped.
+            Refusal: The merge is still open, or a branch moved or main or SERIES.md lost something
+                since the sync stopped.
         """
         waiting = waiting_sync(self._operations)
         if waiting.state == "preparing":
@@ -143,6 +143,13 @@ class Syncer:
             raise Refusal(
                 f"branch {moved} moved or changed in SERIES.md since the sync stopped; "
                 f"drop that sync with {typed(person.ABORT)} and sync again"
+            )
+        main = resolve_main(self._repository, self._carrier, waiting.main_name)
+        if not self._repository.is_ancestor(waiting.main, main):
+            raise Refusal(
+                f"{waiting.main_name} is at {main[:12]} and no longer holds {waiting.main[:12]}, "
+                "with which the sync began; put it back, or drop that sync with "
+                f"{typed(person.ABORT)} and sync again"
             )
         # SERIES.md may say otherwise by now.
         refuse_undeclared(self._carrier, (*waiting.merged, record))

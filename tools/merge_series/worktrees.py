@@ -70,6 +70,13 @@ def check_following(followings: Iterable[Following], written: Iterable[Path] = (
             for name, what in _UNDER_WAY.items():
                 if worktree.git_path(name).exists():
                     raise _refusal(following, f"{what} is under way there; finish it")
+            lock = worktree.git_path("index.lock")
+            if lock.exists():
+                raise _refusal(
+                    following,
+                    f"a git is at work there, or one that was killed left {lock}; wait for it to "
+                    "end, or remove that file",
+                )
             changed = _changed(worktree, following)
             for file in written:
                 if _inside(file, folder) in changed:

@@ -332,13 +332,17 @@ def settle(stopped):
     [
         (
             "| #3 | `by-hand` | main |",
-            "error: SERIES.md:7: #3 does not depend on #1 now, which the stopped sync merged into "
-            "by-hand; write the dependency again, or drop that sync with {} and sync again\n",
+            (
+                "error: SERIES.md:7: #3 does not depend on #1 now, which the stopped sync merged into "
+                "by-hand; write the dependency again, or drop that sync with {} and sync again\n"
+            ),
         ),
         (
             "| #3 | `other` | #1 |",
-            "error: {}/SERIES.md has no branch by-hand; name the SERIES.md with which the sync "
-            "began, put the row back, or drop the sync with {}\n",
+            (
+                "error: {}/SERIES.md has no branch by-hand; name the SERIES.md with which the sync "
+                "began, put the row back, or drop the sync with {}\n"
+            ),
         ),
     ],
 )
@@ -435,4 +439,24 @@ def test_a_copy_of_the_repository_takes_nothing_of_the_others_worktree(stopped):
         ),
     )
     assert run("merge_series", *there, "sync", "--abort", folder=stopped.root).code == 0
+    assert stopped.run("sync", "--continue").code == 0
+
+
+def test_a_main_that_went_back_meanwhile_is_not_gone_on_with(stopped):
+    settle(stopped)
+    old = stopped.git("rev-parse", "main")
+    stopped.git("reset", "--quiet", "--hard", "HEAD~1")
+    refs, new = stopped.git("for-each-ref"), stopped.git("rev-parse", "main")
+    done = stopped.run("sync", "--continue")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: main is at {new[:12]} and no longer holds {old[:12]}, with which the sync "
+            f"began; put it back, or drop that sync with {stopped.typed('sync --abort')} and sync "
+            "again\n"
+        ),
+    )
+    assert stopped.git("for-each-ref") == refs
+    stopped.git("merge", "--quiet", "--ff-only", old)
+    stopped.commit("main", {"README": "new\n"}, "Go on")
     assert stopped.run("sync", "--continue").code == 0

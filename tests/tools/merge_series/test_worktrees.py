@@ -1,6 +1,7 @@
 """Branches that are checked out follow with --update-worktrees, or nothing moves at all."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -135,6 +136,16 @@ def test_a_worktree_that_is_away_stops_every_branch(desks, locked):
     assert desks.git("status", "--porcelain", where=desk) == ""
 
 
+def test_a_worktree_with_a_git_at_work_stops_every_branch(desks):
+    found = desks.git("rev-parse", "--absolute-git-dir", where=desks.desks["by-hand"])
+    lock = Path(found) / "index.lock"
+    lock.touch()
+    line = refused(desks, "a git is at work there, or one that was killed left ")
+    assert line.endswith(f"left {lock}; wait for it to end, or remove that file")
+    lock.unlink()
+    assert desks.run("sync", "--update-worktrees").code == 0
+
+
 def test_without_the_option_nothing_moves(desks):
     done = desks.run("sync")
     assert (done.code, done.err) == (
@@ -182,8 +193,8 @@ def test_a_change_made_after_a_kill_is_kept_and_told(desks):
     assert done.code == 1
     assert done.err == (
         f"error: branch offsets is checked out in {desk} and cannot be fast-forwarded there: "
-        "error: Entry 'megatron/core/__init__.py' not uptodate. Cannot merge.; the branch has moved "
-        "already: keep your change elsewhere, git restore that file, and run again before you "
+        "error: Entry 'megatron/core/__init__.py' not uptodate. Cannot merge.; the branch has "
+        "moved already: keep your change elsewhere, git restore that file, and run again before you "
         "commit there\n"
     )
     assert changed.read_text() == "# mine\n"
