@@ -188,14 +188,15 @@ def _files(pending: Pending) -> tuple[SettledFile, ...]:
 
 
 def waiting_sync(operations: Operations) -> StoppedSync:
-    """The sync that waits for a person.
+    """The sync that waits for a person, to be gone on with or dropped.
 
     Raises:
-        Refusal: None does.
+        Refusal: None does, or this is run in its worktree.
     """
     waiting = operations.stopped()
     if waiting is None:
         raise Refusal(
             f"no sync waits for a person here; start one with {typed('merge_series sync')}"
         )
+    operations.refuse_inside()
     return waiting

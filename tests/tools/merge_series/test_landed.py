@@ -248,9 +248,9 @@ NAME_ONE = "; fetch it, or name one that git log --first-parent of main shows\n"
             "1=main~1",
             1,
             (
-                "error: --landed 1=main~1: that is none of main's own commits since the branches left "
-                "it, and main lacks the head of parent; name the one that brought it, or, if it landed "
-                "before, write landed in its row\n"
+                "error: --landed 1=main~1: that is none of main's own commits since the branches "
+                "left it, and main lacks the head of parent; name the one that brought it, or, if "
+                "it landed before, write landed in its row\n"
             ),
         ),
         ("1", 2, "1: write each PR once, like 8045=1a2b3c4d\n"),

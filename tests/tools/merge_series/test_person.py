@@ -333,8 +333,9 @@ def settle(stopped):
         (
             "| #3 | `by-hand` | main |",
             (
-                "error: SERIES.md:7: #3 does not depend on #1 now, which the stopped sync merged into "
-                "by-hand; write the dependency again, or drop that sync with {} and sync again\n"
+                "error: SERIES.md:7: #3 does not depend on #1 now, which the stopped sync merged "
+                "into by-hand; write the dependency again, or drop that sync with {} and sync "
+                "again\n"
             ),
         ),
         (
@@ -459,4 +460,23 @@ def test_a_main_that_went_back_meanwhile_is_not_gone_on_with(stopped):
     assert stopped.git("for-each-ref") == refs
     stopped.git("merge", "--quiet", "--ff-only", old)
     stopped.commit("main", {"README": "new\n"}, "Go on")
+    assert stopped.run("sync", "--continue").code == 0
+
+
+@pytest.mark.parametrize("option", ["--continue", "--abort"])
+@pytest.mark.parametrize("place", ["folder", "repo"])
+def test_a_sync_is_not_ended_in_the_worktree_that_goes_with_it(stopped, option, place):
+    settle(stopped)
+    inside = stopped.desk / "megatron"
+    folder, repo = (inside, stopped.fork) if place == "folder" else (stopped.root, stopped.desk)
+    there = ("--repo", str(repo), "--series", str(stopped.root / "SERIES.md"))
+    done = run("merge_series", *there, "sync", option, folder=folder)
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: {stopped.desk}: this worktree is removed before the sync goes on or ends, so "
+            f"neither run this in it nor name it with --repo; go to {stopped.fork}\n"
+        ),
+    )
+    assert stopped.git("for-each-ref") == stopped.refs_before
     assert stopped.run("sync", "--continue").code == 0

@@ -194,8 +194,8 @@ def test_a_change_made_after_a_kill_is_kept_and_told(desks):
     assert done.err == (
         f"error: branch offsets is checked out in {desk} and cannot be fast-forwarded there: "
         "error: Entry 'megatron/core/__init__.py' not uptodate. Cannot merge.; the branch has "
-        "moved already: keep your change elsewhere, git restore that file, and run again before you "
-        "commit there\n"
+        "moved already: keep your change elsewhere, git restore that file, and run again before "
+        "you commit there\n"
     )
     assert changed.read_text() == "# mine\n"
     desks.git("restore", "megatron/core/__init__.py", where=desk)
