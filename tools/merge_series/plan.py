@@ -52,9 +52,29 @@ def resolve_main(repository: Repository, carrier: Carrier, name: str) -> Sha:
 
 def _full_name(repository: Repository, name: str) -> str:
     """The ref that a name such as ``HEAD`` or ``heads/main`` stands for; empty for an id."""
-    command = ("rev-parse", "--symbolic-full-name", "--end-of-options", name)
-    # git 2.39 repeats the option that ends the others.
-    return repository.run(*command, accept=(0, 128)).text.rpartition("\n")[2]
+    return repository.run(
+        "rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options", name,
+        accept=(0, 1, 128),
+    ).text  # fmt: skip
+
+
+def main_branch(repository: Repository, name: str) -> str:
+    """The branch that main is where PRs are merged: without the name of a remote here.
+
+    Raises:
+        Refusal: The name is that of no branch.
+    """
+    if repository.resolve(branch_ref(name)) is not None:
+        return name
+    full = _full_name(repository, name)
+    remotes = repository.run("remote").text.split("\n")
+    for folder in (*(f"refs/remotes/{remote}/" for remote in remotes), "refs/heads/"):
+        if full.startswith(folder):
+            return full.removeprefix(folder)
+    raise Refusal(
+        f"{repository.directory}: --main {name} names no branch, so no PR can have it as its base; "
+        "name one (for a clone of Megatron-LM: --main upstream/main)"
+    )
 
 
 def branch_heads(repository: Repository, pull_requests: tuple[PullRequest, ...]) -> dict[str, Sha]:

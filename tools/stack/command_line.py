@@ -6,6 +6,7 @@ The man pages are made of the same texts; see ``man_page``.
 import shlex
 import subprocess
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import islice
 from types import MappingProxyType
@@ -56,6 +57,21 @@ class Tool(click.Group):
             module, _, function = place.partition(":")
             self.add_command(getattr(import_module(module), function))
         return super().get_command(ctx, cmd_name)
+
+    @override
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        is_option = name.startswith("-")
+        if not (is_option or ctx.resilient_parsing) and self.get_command(ctx, name) is None:
+            # click looks for the nearest among those alone that were imported already.
+            near = map(repr, get_close_matches(name, self.list_commands(ctx)))
+            hint = " or ".join(near)
+            raise click.UsageError(
+                f"No such command {name!r}.{f' Did you mean {hint}?' if hint else ''}", ctx
+            )
+        return super().resolve_command(ctx, args)
 
     @override
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -5,7 +5,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -17,9 +17,10 @@ from stack.ancestry import Ancestry, read_ancestry
 from stack.committing import commit_object, signed_off
 from stack.errors import Refusal
 from stack.git_answers import Answer, Entry, GitFailure, Sha, decode, encode
+from stack.git_processes import GitProcesses
 from stack.git_version import check_git_version
 from stack.object_buffer import ObjectBuffer
-from stack.settings import PINNED, TEMPORARY_INDEX, TRUE_HISTORY
+from stack.settings import TEMPORARY_INDEX
 from stack.trees import TreeStore, UnreadableError
 
 _SHA1_LENGTH = 40
@@ -41,23 +42,15 @@ class Repository:
     """
 
     def __init__(self, repo: git.Repo, objects: Path | None = None) -> None:
-        # GitPython expands a $NAME in a string, not in a Path; where that leads nowhere, it runs
-        # git in the current folder.
-        repo.git = git.Git(Path(repo.working_dir))
         self._repo = repo
+        self._git = GitProcesses(repo)
         self.is_kept = objects is None
         self._objects = ObjectBuffer(self._store_pack)
         self.tree_store = TreeStore(self._object, partial(self._objects.add, b"tree"))
-        self._reading = threading.Lock()
         self._adding = threading.Lock()
         self._ancestry: Ancestry | None = None
-        self._environment = dict(TRUE_HISTORY)
         if objects is not None:
-            self._environment |= {
-                "GIT_OBJECT_DIRECTORY": str(objects),
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self.git_path("objects")),
-            }
-        repo.git.update_environment(**self._environment)
+            self._git.keep_objects_in(objects, self.git_path("objects"))
 
     @classmethod
     def open(cls, path: Path, objects: Path | None = None) -> Self:
@@ -100,7 +93,7 @@ class Repository:
         trace: TracebackType | None,
     ) -> None:
         """Close the repository: end git's object reader."""
-        self._repo.close()
+        self._git.close()
 
     @property
     def directory(self) -> Path:
@@ -143,35 +136,10 @@ class Repository:
         """
         if arguments[0] not in _READ_NO_OBJECTS:
             self._objects.flush()
-        answer = self._run(arguments, stdin, environment or {}, inherited)
+        answer = self._git.run(arguments, stdin, environment, inherited)
         if answer.status not in accept:
             raise GitFailure(arguments, answer)
         return answer
-
-    def _run(
-        self,
-        arguments: Sequence[str],
-        stdin: bytes,
-        environment: Mapping[str, str],
-        inherited: Sequence[int] = (),
-    ) -> Answer:
-        with ExitStack() as stack:
-            stream = None
-            if stdin:
-                stream = stack.enter_context(tempfile.TemporaryFile())
-                stream.write(stdin)
-                stream.seek(0)
-            status, stdout, stderr = self._repo.git.execute(
-                ["git", *PINNED, *arguments],
-                istream=stream,
-                env={**self._environment, **environment},
-                with_extended_output=True,
-                with_exceptions=False,
-                stdout_as_string=False,
-                strip_newline_in_stdout=False,
-                pass_fds=tuple(inherited),
-            )
-        return Answer(int(status), bytes(stdout), str(stderr))
 
     # Revisions
 
@@ -280,25 +248,8 @@ class Repository:
         return self.run("cat-file", "blob", oid).stdout
 
     def _object(self, oid: str) -> bytes:
-        """The bytes of an object whose id is SHA-1, read by one process for all of them.
-
-        Raises:
-            ValueError: There is no such object.
-        """
         waiting = self._objects.get(oid)
-        if waiting is not None:
-            return waiting
-        with self._reading:
-            try:
-                *_, size, content = self._repo.git.get_object_data(oid)
-            except (BrokenPipeError, ValueError) as error:
-                # It ends over an object that is damaged or that a partial clone cannot fetch.
-                self._repo.git.clear_cache()
-                raise ValueError(oid) from error
-            if len(content) != size:
-                self._repo.git.clear_cache()
-                raise ValueError(oid)
-            return bytes(content)
+        return self._git.read_object(oid) if waiting is None else waiting
 
     def held_objects(self) -> AbstractContextManager[None]:
         """Keep new commits and trees in memory, until git is run for anything or the end."""
@@ -307,7 +258,7 @@ class Repository:
     def _store_pack(self, pack: bytes, count: int) -> None:
         # As git does with what it fetches: a pack is one file, but many packs are slow to search.
         command = ("index-pack", "--stdin") if count >= _KEPT_PACK else ("unpack-objects", "-q")
-        answer = self._run(command, pack, {})
+        answer = self._git.run(command, pack)
         if answer.status:
             raise GitFailure(command, answer)
 
@@ -434,9 +385,3 @@ class Repository:
         )
         sign = self.run("config", "--type=bool", "--get", "commit.gpgsign", accept=(0, 1)).text
         return author, committer, sign == "true"
-
-
-def _quoted(path: Path) -> str:
-    # The variable is a colon-separated list; git reads an entry in double quotes C-style.
-    text = str(path).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'

@@ -90,6 +90,23 @@ def test_an_example_that_cannot_be_typed_is_found():
             parse(*calls(wrong))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("merge_series shwo 8045", "No such command 'shwo'. Did you mean 'show'?"),
+        ("merge_series stat", "No such command 'stat'. Did you mean 'status' or 'stack'?"),
+        ("merge_series xyz", "No such command 'xyz'."),
+        ("carry aply .", "No such command 'aply'. Did you mean 'apply'?"),
+    ],
+)
+def test_a_misspelt_command_is_told_the_nearest(wrong, message):
+    # In a process of its own, since commands are imported when they are needed.
+    done = subprocess.run(
+        [sys.executable, "-m", *wrong.split()], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"Error: {message}")
+
+
 def test_help_fits_80_columns_and_cuts_nothing(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for tool, command in COMMANDS:

@@ -11,7 +11,7 @@ import click
 from carry.generated import ReadScanner
 from merge_series import help_texts as texts
 from merge_series.place import Place
-from merge_series.plan import branch_heads, synced_pull_requests
+from merge_series.plan import branch_heads, main_branch, synced_pull_requests
 from merge_series.review.alone import alone
 from merge_series.review.check_links import LinkChecker
 from merge_series.review.description import describe, read_part_of
@@ -140,18 +140,20 @@ def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> N
 
     PR is a number or a branch; without one, all that are open. For each: its description, between
     two marker comments of its body (the rest is people's and stays), its base branch (of a PR from
-    a fork, main), and a comment "/ok to test SHA" where none names the head. The branches have to
-    be pushed. Shows what would change and asks first.
+    a fork, main), and a comment "/ok to test SHA" where none names the head; of one that is no
+    longer open, its description alone. The branches have to be pushed. Shows what would change and
+    asks first.
     """
     with place.read() as (repository, carrier):
         series = carrier.series
         chosen = [find_pull_request(series, pr) for pr in prs] or synced_pull_requests(carrier)
         found = branch_heads(repository, tuple(chosen))
+        main = main_branch(repository, place.main)
         part_of, scanner = read_part_of(place.series), ReadScanner(repository)
         all_wanted = [
             want(
                 carrier,
-                place.main,
+                main,
                 pull_request,
                 found[pull_request.branch],
                 markdown(describe(repository, carrier, scanner, place.main, pull_request, part_of)),

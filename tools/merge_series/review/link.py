@@ -23,7 +23,7 @@ _FORMS = (_COMMIT, _BLOB, _PR_COMMIT, _PR_FILES)
 _URL = re.compile(r"https?://[^\s<>\"'`]+")
 _DIFF = re.compile(
     r"diff-(?P<hash>[0-9a-f]{64})"
-    r"(?:(?P<side>[LR])(?P<first>[1-9]\d*)(?:-[LR](?P<last>[1-9]\d*))?)?"
+    r"(?:(?P<side>[LR])(?P<first>[1-9]\d*)(?:-(?P=side)(?P<last>[1-9]\d*))?)?"
 )
 _LINES = re.compile(r"L(?P<first>[1-9]\d*)(?:C\d+)?(?:-L(?P<last>[1-9]\d*)(?:C\d+)?)?")
 
@@ -130,7 +130,7 @@ def _link(
         return link
     match = (_DIFF if path is None else _LINES).fullmatch(fragment)
     if match is None:
-        return Unread(where, text, f"#{fragment} names no lines")
+        return Unread(where, text, f"#{fragment} names no lines, or lines of both sides")
     place = match.groupdict()
     link = replace(link, path_hash=place.get("hash"))
     if place["first"] is None:

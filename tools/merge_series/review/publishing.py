@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from carry.carried import Carrier
-from merge_series.plan import sources
+from merge_series.plan import sources, synced_pull_requests
 from merge_series.review.github import Call, Published
 from stack.errors import Refusal
 from stack.git_answers import Sha
@@ -23,7 +23,8 @@ class Wanted:
         number: The PR's number.
         branch: Its branch.
         head: Head of its branch.
-        base: The branch it is to be merged into: that of its first open dependency, or main.
+        base: The branch it is to be merged into: that of its first open dependency, or main. None
+            for a PR that is no longer open: its base stays as it is, and no test is asked for.
         main: Main's branch. A PR from a fork is merged into this one: the branches of what it
             depends on are in the fork as well, and GitHub takes no base from there.
         ours: What is ours of its body.
@@ -32,7 +33,7 @@ class Wanted:
     number: int
     branch: str
     head: Sha
-    base: str
+    base: str | None
     main: str
     ours: str
 
@@ -57,14 +58,12 @@ class Publication:
     calls: tuple[Call, ...]
 
 
-def want(
-    carrier: Carrier, main_name: str, pull_request: PullRequest, head: Sha, text: str
-) -> Wanted:
+def want(carrier: Carrier, main: str, pull_request: PullRequest, head: Sha, text: str) -> Wanted:
     """What GitHub is to have of a PR.
 
     Args:
         carrier: The series.
-        main_name: The revision that is main.
+        main: Main's branch.
         pull_request: The PR.
         head: Head of its branch.
         text: Its description.
@@ -72,13 +71,12 @@ def want(
     Raises:
         Refusal: The description holds a marker.
     """
-    main = main_name.rpartition("/")[2]
-    dependencies = sources(carrier, pull_request)
+    base = next((pr.branch for pr in sources(carrier, pull_request)), main)
     return Wanted(
         pull_request.number,
         pull_request.branch,
         head,
-        dependencies[0].branch if dependencies else main,
+        base if pull_request in synced_pull_requests(carrier) else None,
         main,
         section(pull_request.name, text),
     )
@@ -105,8 +103,8 @@ def plan(wanted: Wanted, published: Published) -> Publication:
     if body != published.body:
         changes.append("its text")
         fields += ["--field", "body=@-"]
-    base = wanted.main if published.is_from_fork else wanted.base
-    if base != published.base:
+    base = wanted.main if wanted.base is not None and published.is_from_fork else wanted.base
+    if base not in {published.base, None}:
         changes.append(f"its base, from {published.base} to {base}")
         fields += ["--raw-field", f"base={base}"]
     if fields:
@@ -114,7 +112,8 @@ def plan(wanted: Wanted, published: Published) -> Publication:
         patch = ("--silent", "--hostname", published.host, "--method", "PATCH")
         calls.append(Call(("api", published.path, *patch, *fields), stdin))
     request = f"/ok to test {wanted.head}"
-    if not any(request in comment for comment in published.comments):
+    asked = any(request in comment for comment in published.comments)
+    if wanted.base is not None and not asked:
         changes.append(f"a comment {request}")
         calls.append(Call(("pr", "comment", str(wanted.number), "--body", request)))
     return Publication(name, tuple(changes), tuple(calls))

@@ -56,7 +56,8 @@ new_body() {{
     ' "$work/ours" -
 }}
 
-# publish NUMBER BRANCH HEAD BASE MAIN: its text is on standard input
+# publish NUMBER BRANCH HEAD BASE MAIN: its text is on standard input; of a PR that is no longer
+# open, BASE is empty: the base stays, and no test is asked for
 publish() {{
     cat > "$work/ours"
     gh pr view "$1" --json baseRefName,body,headRefOid,isCrossRepository,url \\
@@ -64,8 +65,8 @@ publish() {{
     place=$(sed -n '1s|^https*://||p' "$work/published")
     head=$(sed -n 2p "$work/published")
     base=$(sed -n 3p "$work/published")
-    wanted=$4
-    if [ "$(sed -n 4p "$work/published")" = true ]; then
+    wanted=${{4:-$base}}
+    if [ -n "$4" ] && [ "$(sed -n 4p "$work/published")" = true ]; then
         wanted=$5  # GitHub takes no base from a fork
     fi
     if [ "$head" != "$3" ]; then
@@ -80,6 +81,7 @@ publish() {{
         gh api --silent --hostname "${{place%%/*}}" --method PATCH \\
             "repos/${{path%/pull/*}}/pulls/$1" --field "body=@$work/new" --raw-field "base=$wanted"
     fi
+    [ -n "$4" ] || return 0
     gh pr view "$1" --json comments --jq '.comments[].body' > "$work/comments"
     grep -qF "/ok to test $3" "$work/comments" || gh pr comment "$1" --body "/ok to test $3"
 }}
@@ -98,7 +100,7 @@ def script(folder: Path, pull_requests: Sequence[Wanted]) -> str:
     )
     calls = [
         f"printf '%s\\n' {shlex.quote(one.ours)} |\n    "
-        + shlex.join(("publish", str(one.number), one.branch, one.head, one.base, one.main))
+        + shlex.join(("publish", str(one.number), one.branch, one.head, one.base or "", one.main))
         for one in pull_requests
     ]
     return "\n".join([head, *calls]) + "\n"

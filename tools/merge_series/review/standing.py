@@ -1,11 +1,11 @@
 """Where one PR's branch stands: what it was put on, and which commits are its own."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from carry.carried import Carrier
-from merge_series.plan import branch_heads, resolve_main, sources, synced_pull_requests
+from merge_series.plan import branch_heads, resolve_main, synced_pull_requests
 from merge_series.review.commits import Commit, read_commits
 from merge_series.review.recordings import Recording, find_recordings
 from stack.command_line import typed
@@ -27,7 +27,7 @@ class Part:
         commits: The newest commits of it that the branch contains; more than one only where
             histories were merged crosswise.
         newest: The commit it is at.
-        behind: How many of its commits the branch lacks.
+        behind: How many of its commits the branch lacks and a sync would bring.
         holds: The PRs it holds, dependencies first; none for main.
     """
 
@@ -46,7 +46,8 @@ class Standing:
         pull_request: The PR.
         head: Head of its branch.
         main: The commit of main.
-        parts: What the branch was put on: its dependencies in declared order, then main.
+        parts: What the branch was put on: its dependencies in declared order, then main. Of what
+            is no longer open, those whose commits the branch holds and main does not.
         below: What the PR stands on, directly or not, by name: main first, then each PR whose
             branch exists, dependencies first, then what the branch absorbed. A commit is of the
             first that contains it.
@@ -93,12 +94,6 @@ def stand(
     needed = (pr for pr in carrier.series.closure(pull_request) if pr in is_open)
     head = branch_heads(repository, (pull_request, *needed))[pull_request.branch]
     found = heads(repository, [pr.branch for pr in carrier.series])
-    dependencies = sources(carrier, pull_request)
-    parts = [
-        _part(repository, pr.name, found[pr.branch], head, carrier.series.closure(pr))
-        for pr in dependencies
-    ]
-    parts.append(_part(repository, MAIN, main, head, ()))
     closure = carrier.series.closure(*carrier.series.dependencies(pull_request))
     below = {MAIN: main} | {pr.name: found[pr.branch] for pr in closure if pr.branch in found}
     merges = read_commits(repository, "--merges", head, f"^{main}")
@@ -107,9 +102,32 @@ def stand(
     for name, absorbed in (pair for one in recordings for pair in one.absorbed.items()):
         if name not in below or not repository.is_ancestor(absorbed, below[name]):
             below[name if name not in below else f"{name} as absorbed"] = absorbed
+    in_main = (main, *(absorbed for one in recordings for absorbed in one.absorbed.values()))
+    parts = []
+    for pr in _put_on(carrier.series, pull_request, found).values():
+        part = _part(repository, pr.name, found[pr.branch], head, carrier.series.closure(pr))
+        if pr in is_open:
+            parts.append(part)
+        elif not all(_holds(repository, in_main, commit) for commit in part.commits):
+            parts.append(replace(part, behind=0))
+    parts.append(_part(repository, MAIN, main, head, ()))
     return Standing(
         pull_request, head, main, tuple(parts), below, {one.commit.sha: one for one in recordings}
     )
+
+
+def _put_on(
+    series: Series, pull_request: PullRequest, found: Mapping[str, Sha]
+) -> dict[int, PullRequest]:
+    """What a PR depends on, by number; of what has no branch, what that depends on."""
+    on: dict[int, PullRequest] = {}
+    for pr in series.dependencies(pull_request):
+        on |= {pr.number: pr} if pr.branch in found else _put_on(series, pr, found)
+    return on
+
+
+def _holds(repository: Repository, tips: Iterable[Sha], commit: Sha) -> bool:
+    return any(repository.is_ancestor(commit, tip) for tip in tips)
 
 
 def _part(

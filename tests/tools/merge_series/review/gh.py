@@ -32,12 +32,12 @@ FLAGS = {
     },
 }  # fmt: skip
 FIELDS = {
-    "additions", "assignees", "author", "autoMergeRequest", "baseRefName", "body",
+    "additions", "assignees", "author", "baseRefName", "body",
     "changedFiles", "closed", "closedAt", "comments", "commits", "createdAt", "deletions",
     "files", "headRefName", "headRefOid", "headRepository", "headRepositoryOwner", "id",
     "isCrossRepository", "isDraft", "labels", "latestReviews", "maintainerCanModify",
     "mergeCommit", "mergeStateStatus", "mergeable", "mergedAt", "mergedBy", "milestone",
-    "number", "potentialMergeCommit", "projectCards", "projectItems", "reactionGroups",
+    "number", "potentialMergeCommit", "projectCards", "reactionGroups",
     "reviewDecision", "reviewRequests", "reviews", "state", "statusCheckRollup", "title",
     "updatedAt", "url",
 }  # fmt: skip

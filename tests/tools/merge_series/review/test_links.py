@@ -127,6 +127,7 @@ def test_links_that_broke_and_forms_that_are_unknown_end_with_status_4(world, lo
     head = world.heads()["by-hand"]
     rewritten = world.commit("by-hand", {"more.txt": "more\n"}, "Go on")
     world.git("branch", "--force", "by-hand", head)
+    both = f"{HUB}/commit/{long}#diff-{'0' * 64}L2-R4"
     done = run_links(
         world,
         f"{HUB}/pull/3/commits/{rewritten}",
@@ -140,6 +141,7 @@ def test_links_that_broke_and_forms_that_are_unknown_end_with_status_4(world, lo
         f"{HUB}/pull/3#discussion_r1",
         "see above",
         f"{HUB}/commit/{long}#comment",
+        both,
     )
     assert done.code == 4
     assert table(done) == [
@@ -159,8 +161,9 @@ def test_links_that_broke_and_forms_that_are_unknown_end_with_status_4(world, lo
         f"line 8: {HUB}/blob/main/long.txt#L19: names a branch, which moves, and no commit",
         f"line 9: {HUB}/pull/3#discussion_r1: names a pull request, but no commit of it",
         "line 10: see above: no link to a commit, a file at a commit, or a diff",
-        f"line 11: {HUB}/commit/{long}#comment: #comment names no lines",
-        "10 links: 0 stand, 6 broken, 4 not understood.",
+        f"line 11: {HUB}/commit/{long}#comment: #comment names no lines, or lines of both sides",
+        f"line 12: {both}: #{both.partition('#')[2]} names no lines, or lines of both sides",
+        "11 links: 0 stand, 6 broken, 5 not understood.",
     ]
 
 

@@ -41,8 +41,10 @@ class Hub:
         (folder / "git").symlink_to(shutil.which("git"))
         return folder
 
-    def publish(self, *arguments, answer="", text=True):
-        place = ("--series", str(self.world.root / "SERIES.md"), "--repo", str(self.world.fork))
+    def publish(self, *arguments, answer="", text=True, main=None):
+        place = ["--series", str(self.world.root / "SERIES.md"), "--repo", str(self.world.fork)]
+        if main is not None:
+            place += ["--main", main]
         return subprocess.run(
             [sys.executable, "-m", "merge_series", *place, "publish", *arguments],
             cwd=self.world.root,
@@ -191,6 +193,46 @@ def test_a_pr_from_a_fork_stays_on_main(hub):
     hub.file.write_text(json.dumps(before))
     assert subprocess.run(["sh"], input=script, check=False, text=True).returncode == 0
     assert hub.state["prs"] == asked["prs"]
+
+
+def test_of_a_pr_that_is_no_longer_open_only_the_text_is_published(hub):
+    series = hub.world.root / "SERIES.md"
+    text = series.read_text()
+    for title in ("List the global reads", "Pass the size"):
+        text = text.replace(f"{title} | open |", f"{title} | superseded |")
+    series.write_text(text)
+    for fork in (False, True):
+        hub.change("2", body="", baseRefName="ratchet", isCrossRepository=fork)
+        before = hub.state
+        script = hub.publish("--print", "2").stdout
+        done = hub.publish("2", answer="y\n")
+        assert done.stderr == "#2: its text\nChange this on GitHub? [y/N]: #2: done.\n"
+        asked = hub.state
+        assert asked["prs"]["2"]["baseRefName"] == "ratchet"
+        assert asked["prs"]["2"]["comments"] == []
+        hub.file.write_text(json.dumps(before))
+        assert subprocess.run(["sh"], input=script, check=False, text=True).returncode == 0
+        assert hub.state["prs"] == asked["prs"]
+
+
+def test_the_base_is_the_whole_name_of_mains_branch(hub):
+    git, base = hub.world.git, "release/0.19"
+    git("remote", "add", "up/stream", "https://example.org/repository")
+    git("update-ref", f"refs/remotes/up/stream/{base}", "main")
+    git("branch", base, "main")
+    names = (f"up/stream/{base}", f"refs/remotes/up/stream/{base}", base, f"refs/heads/{base}")
+    for name in names:
+        done = hub.publish("1", answer="n\n", main=name)
+        assert f"#1: its text, its base, from main to {base}, a comment" in done.stderr
+    commit = git("rev-parse", "main")
+    done = hub.publish("1", main=commit)
+    assert (done.returncode, done.stderr) == (
+        1,
+        (
+            f"error: {hub.world.fork}: --main {commit} names no branch, so no PR can have it as "
+            "its base; name one (for a clone of Megatron-LM: --main upstream/main)\n"
+        ),
+    )
 
 
 def test_the_printed_script_stops_where_publish_does(hub):

@@ -33,6 +33,11 @@ def commits_of(text):
     return [line[15:] for line in text.partition("\n\n")[0].splitlines()[1:]]
 
 
+def paths_of(text):
+    """The files whose lines ``show`` shows."""
+    return re.findall(r"^diff --git a/(\S+)", text, re.MULTILINE)
+
+
 def page(hand, name):
     """The words of a page of the site."""
     done = hand.run("site", "--output", "out")
@@ -128,6 +133,8 @@ def test_two_landings_one_on_the_other(landed):
         f"  {short(first)} #1 landed in main as {short(landed.landing)}\n"
         f"  {short(landed.git('rev-parse', 'top~1'))} #2 landed in main as {short(second)}\n"
     ) in text
+    # The branch of #2 was not synced between the two, so it holds #1 and no record of its landing.
+    assert paths_of(shown(landed, "2")) == [NOTES]
 
 
 def test_a_diamond_with_one_landed_corner(hand):
@@ -190,6 +197,16 @@ def test_a_successor_is_recorded(hand):
     )
     for pr, own in (("1", ["Low 1"]), ("2", ["Mid 1"]), ("9", ["Do low", "Do mid"])):
         assert commits_of(shown(hand, pr)) == own
+    # What is superseded still stands on what it stood on, also where that branch is gone.
+    against = f"#2 mid at {short(old['mid'])}, against"
+    low, main = short(old["low"]), short(old["main"])
+    assert shown(hand, "2").splitlines()[0] == (
+        f"{against} the merge of #1 at {low} and main at {main}"
+    )
+    assert paths_of(shown(hand, "2")) == ["mid.txt"]
+    hand.git("branch", "-D", "low")
+    assert shown(hand, "2").splitlines()[0] == f"{against} main at {main}"
+    assert paths_of(shown(hand, "2")) == ["mid.txt", NOTES]
 
 
 @pytest.mark.parametrize(

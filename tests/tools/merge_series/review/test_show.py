@@ -12,7 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carry.carried import Carrier
 from merge_series.review.foundation import merge_reads
+from merge_series.review.patches import difference
+from merge_series.review.since import since
+from merge_series.review.standing import own_commits, stand
+from stack.errors import Refusal
+from stack.git_answers import Sha
+from stack.repository import Repository
 
 NAMES_WITH_DOC = """\
 from megatron.core import parallel_state
@@ -172,6 +179,35 @@ def test_bytes_modes_links_and_names_go_through_the_proof(stack):
         "diff --git a/megatron/core/notes.txt b/notes.txt",
         r'diff --git "a/odd \"name\"\n.txt" "b/odd \"name\"\n.txt"',
     ]
+
+
+def test_a_difference_that_is_not_the_whole_one_is_not_shown(stack, monkeypatch):
+    head = stack.commit("by-hand", {"megatron/core/notes.txt": "one\nTWO \nthree\n"}, "Add a space")
+    partial = ("diff-tree", "-p", "-r", "--full-index", "--ignore-all-space")
+    monkeypatch.setattr("merge_series.review.patches._DIFF", partial)
+    objects = stack.root / "objects"
+    objects.mkdir()
+    with Repository.open(stack.fork, objects) as repository:
+        old, new = repository.trees_of((Sha(f"{head}^"), Sha(head)))
+        with pytest.raises(Refusal, match=f"^what would be shown turns the tree {old[:12]} into"):
+            difference(repository, old, new)
+
+
+def test_a_commit_that_would_be_left_out_unseen_is_told(stack, monkeypatch):
+    read = Sha(stack.heads()["both"])
+    lost = stack.commit("both", {"more.txt": "more\n"}, "Add more")
+    stack.commit("both", {"most.txt": "most\n"}, "Add most")
+    carrier = Carrier.open(stack.root / "SERIES.md")
+    objects = stack.root / "objects"
+    objects.mkdir()
+    monkeypatch.setattr(
+        "merge_series.review.since.own_commits",
+        lambda *given: tuple(one for one in own_commits(*given) if one.sha != lost),
+    )
+    with Repository.open(stack.fork, objects) as repository:
+        standing = stand(repository, carrier, "main", carrier.series.pull_requests[4])
+        with pytest.raises(Refusal, match=f"^{lost[:12]}: neither shown nor of any dependency"):
+            since(repository, standing, read)
 
 
 def test_nothing_to_read_since_is_said(stack):
