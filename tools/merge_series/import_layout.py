@@ -5,6 +5,7 @@ Nothing here depends on which of the two sides comes first.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -168,7 +169,9 @@ def lay_out(
             out += lead or ([newline] if _is_between(previous, key, ours, theirs) else [])
         out.append(_statement(key, items, wanted[key], newline))
         previous = key
-    return b"".join([*out, *_three_way(base.tail, ours.tail, theirs.tail)])
+    out += _three_way(base.tail, ours.tail, theirs.tail)
+    _check_lines_of_comment(out, base, ours, theirs)
+    return b"".join(out)
 
 
 def _check_comments(base: Item | None, *sides: Item | None) -> None:
@@ -176,6 +179,25 @@ def _check_comments(base: Item | None, *sides: Item | None) -> None:
     known = _comments(base)
     if any(not set(_comments(side)) <= set(known) for side in sides):
         raise NotSettled("one side dropped a statement and the other wrote a comment there")
+
+
+def _check_lines_of_comment(out: Sequence[bytes], *sides: Side) -> None:
+    """A line of comment stands in the result as often as the side has it that changed that."""
+    result, base, ours, theirs = (
+        Counter(line.strip() for line in lines if line.strip().startswith(b"#"))
+        for lines in (out, *(_between(side) for side in sides))
+    )
+    for line in {*result, *base, *ours, *theirs}:
+        if ours[line] not in (base[line], theirs[line]) and theirs[line] != base[line]:
+            raise NotSettled("both sides changed the comments between its imports")
+        wanted = theirs[line] if ours[line] in (base[line], theirs[line]) else ours[line]
+        if result[line] != wanted:
+            raise NotSettled("a comment would stand by another import than it did")
+
+
+def _between(side: Side) -> list[bytes]:
+    """The blank lines and comments of a run."""
+    return [line for item in side.items.values() for line in item.lead] + [*side.tail]
 
 
 def _comments(item: Item | None) -> list[bytes]:

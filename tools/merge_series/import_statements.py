@@ -239,8 +239,8 @@ def _names(scope: Scope, node: ast.Import | ast.ImportFrom) -> Iterator[Imported
 
 
 def _stands_alone(node: ast.stmt, lines: list[bytes], encoding: str) -> bool:
-    """Whether nothing but a comment stands on the statement's lines besides it."""
+    """Whether nothing but a comment stands on the statement's lines besides it, no form feed."""
     first = lines[node.lineno - 1].decode(encoding).encode()
     last = lines[(node.end_lineno or node.lineno) - 1].decode(encoding).encode()
     before, after = first[: node.col_offset], last[node.end_col_offset :].strip()
-    return not before.strip() and (not after or after.startswith(b"#"))
+    return not before.strip(b" \t") and (not after or after.startswith(b"#"))

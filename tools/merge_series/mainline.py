@@ -176,6 +176,13 @@ class _Looker:
                 f"--landed {pull_request.number}={named}: the commit came into main by a merge; "
                 "name the commit on main's first-parent history"
             )
+        contained = place >= 0 or self.line.repository.is_ancestor(head, self.main)
+        if not contained and pull_request.state != "landed":
+            raise Refusal(
+                f"--landed {pull_request.number}={named}: that is none of main's own commits since "
+                f"the branches left it, and main lacks the head of {pull_request.branch}; name the "
+                "one that brought it, or, if it landed before, write landed in its row"
+            )
         lengths = () if place < 0 else self._lengths(pull_request)
         return self._seen(pull_request, head, place, lengths)
 

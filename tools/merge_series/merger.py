@@ -18,7 +18,7 @@ from merge_series.records import AllowlistChange, MergeRecord, SettledFile
 from merge_series.resolve import Settled, Side, Sources, Unsettled, entries, is_left, settle
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha, decode
-from stack.merging import OURS, THEIRS, Conflict, Merge, TreeMerger
+from stack.merging import BASE, OURS, THEIRS, Conflict, Merge, TreeMerger
 from stack.model import PullRequest
 from stack.repository import Repository
 
@@ -302,9 +302,8 @@ class Merger:
             conflict = group[0]
             if conflict.path in how and _is_kept(conflict):
                 # The branch's text serves for now: it is made again once the whole tree is known.
-                entry = conflict.stages[OURS]
-                content = self._repository.read_blob(entry.oid)
-                ends.append(Settled(conflict.path, entry.mode, content, how[conflict.path]))
+                content = self._repository.read_blob(conflict.stages[OURS].oid)
+                ends.append(Settled(conflict.path, _mode(conflict), content, how[conflict.path]))
                 continue
             sources = sources or self._sources(planned)
             ends.append(settle(sources, group, among))
@@ -335,6 +334,13 @@ def _is_kept(conflict: Conflict) -> bool:
         stage in conflict.stages and conflict.stages[stage].mode in FILE_MODES
         for stage in (OURS, THEIRS)
     )
+
+
+def _mode(conflict: Conflict) -> str:
+    """The mode of a file that both sides have: that of the side that changed it, else ours."""
+    base, ours = conflict.stages.get(BASE), conflict.stages[OURS]
+    is_theirs = base is not None and base.mode == ours.mode
+    return (conflict.stages[THEIRS] if is_theirs else ours).mode
 
 
 def _with_stale(

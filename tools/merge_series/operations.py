@@ -18,6 +18,7 @@ from merge_series.kept import read_json, remove_unfinished, write_json
 from merge_series.records import MergeRecord, SettledFile
 from merge_series.transaction import carry_out, repair
 from merge_series.worktrees import followers
+from stack.errors import ExitCode, Refusal
 from stack.git_answers import Sha
 from stack.lock import lock_repository
 from stack.refs import heads
@@ -116,6 +117,22 @@ class Operations:
     def stop(self, stopped: StoppedSync) -> None:
         """Keep a sync that waits for a person."""
         write_json(self.folder / "stopped.json", asdict(stopped))
+
+    def refuse_inside(self) -> None:
+        """Refuse to go on where git, or this process, would stand in a folder that is removed.
+
+        Raises:
+            Refusal: The current folder or the repository's is the worktree or lies in it.
+        """
+        here = (Path.cwd(), self._repository.directory.resolve())
+        if any(folder.is_relative_to(self.worktree) for folder in here):
+            common = self._repository.common_directory
+            raise Refusal(
+                f"{self.worktree}: this worktree is removed before the sync goes on or ends, so "
+                "neither run this in it nor name it with --repo; go to "
+                f"{common.parent if common.name == '.git' else common}",
+                ExitCode.WAITING,
+            )
 
     def remove_worktree(self) -> None:
         """Remove the worktree in which a person worked, also where only a part of it is left.

@@ -1,5 +1,6 @@
 """Handing one merge to a person, and taking back what they made of it."""
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from merge_series import messages
 from merge_series.generated_files import FILE_MODES
 from merge_series.marker_names import with_names
 from merge_series.merger import Stopped
-from merge_series.operations import Operations, Pending
+from merge_series.operations import Pending
 from stack.command_line import typed
 from stack.committing import signed_off
 from stack.errors import ExitCode, Refusal
@@ -18,6 +19,7 @@ from stack.merging import CONFLICT_MARKER
 from stack.repository import Repository
 
 CONTINUE = "merge_series sync --continue"
+ABORT = "merge_series sync --abort"
 
 # No hook of the user's may run in the worktree that the program prepares, and no other repository
 # may change.
@@ -82,6 +84,10 @@ def prepare(repository: Repository, where: Path, offer: Offer) -> None:
             *_QUIET, "update-ref", "-m", reason, "--create-reflog", "--stdin",
             stdin=encode(moves),
         )  # fmt: skip
+        sparse = worktree.git_path("info/sparse-checkout")
+        if sparse.exists():
+            # As git took it over from where it was run. A person needs every file.
+            sparse.write_text("/*\n", "utf-8")
         tree = worktree.change_tree(stopped.merge.tree, offer.settled)
         tree = worktree.change_files(tree, _with_names(worktree, tree, offer))
         worktree.run(*_QUIET, "read-tree", "--reset", "-u", tree)
@@ -126,14 +132,13 @@ def _stages(stopped: Stopped) -> str:
     return "".join(lines)
 
 
-def take(operations: Operations, pending: Pending) -> Staged | Committed:
-    """Take what the person committed or staged, by whatever tool.
+def take(repository: Repository, where: Path, pending: Pending) -> Staged | Committed:
+    """Take what the person committed or staged in the worktree, by whatever tool.
 
     Raises:
         Refusal: Something is still open; it names the files.
     """
-    where = operations.worktree
-    with Repository.open(where) as worktree:
+    with _opened(repository, where) as worktree:
         head = worktree.resolve("HEAD")
         unmerged = worktree.run("diff", "--name-only", "--diff-filter=U", "-z").stdout
         if unmerged:
@@ -155,7 +160,7 @@ def take(operations: Operations, pending: Pending) -> Staged | Committed:
             if worktree.resolve("MERGE_HEAD") is None:
                 raise Refusal(
                     f"{where}: the merge is no longer under way and nothing was committed; drop "
-                    f"it with {typed('merge_series sync --abort')}, then run "
+                    f"it with {typed(ABORT)}, then run "
                     f"{typed('merge_series sync')}",
                     ExitCode.WAITING,
                 )
@@ -171,6 +176,28 @@ def take(operations: Operations, pending: Pending) -> Staged | Committed:
                 )
         _refuse_markers(worktree, where, pending, worktree.tree_of(head))
         return Committed(head)
+
+
+def _opened(repository: Repository, where: Path) -> Repository:
+    """Open the worktree, as one of this repository; a worktree names its repository's full path.
+
+    Raises:
+        Refusal: The repository was moved or copied since.
+    """
+    try:
+        worktree = Repository.open(where)
+    except Refusal:
+        command = f"git -C {shlex.quote(str(repository.directory))} worktree repair"
+        _refuse(
+            where, f"git finds no repository from there; run {command} {shlex.quote(str(where))}"
+        )
+    if worktree.common_directory != repository.common_directory:
+        raise Refusal(
+            f"{where}: it is a worktree of {worktree.common_directory}, of which this repository "
+            f"is a copy; go on there, or drop the sync here with {typed(ABORT)}",
+            ExitCode.WAITING,
+        )
+    return worktree
 
 
 def _refuse_markers(worktree: Repository, where: Path, pending: Pending, tree: Sha) -> None:

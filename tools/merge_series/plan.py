@@ -29,20 +29,33 @@ def resolve_main(repository: Repository, carrier: Carrier, name: str) -> Sha:
     Raises:
         Refusal: There is no such revision, or the series has main as a PR's branch.
     """
-    for pull_request in carrier.series:
-        if name in {pull_request.branch, branch_ref(pull_request.branch)}:
-            raise Refusal(
-                f"SERIES.md:{pull_request.line}: {pull_request.name} has the branch {name}, "
-                "which is main here; main is never moved, so give the PR a branch of its own"
-            )
     # A branch before a tag of the same name, which git would take.
-    main = repository.resolve(branch_ref(name)) or repository.resolve(name)
+    full = branch_ref(name)
+    main = repository.resolve(full)
+    if main is None:
+        full = _full_name(repository, name)
+        main = repository.resolve(name)
+    for pull_request in carrier.series:
+        if branch_ref(pull_request.branch) in {branch_ref(name), full}:
+            raise Refusal(
+                f"SERIES.md:{pull_request.line}: {pull_request.name} has the branch "
+                f"{pull_request.branch}, which is main here; main is never moved, so give the PR a "
+                "branch of its own, or name another main with --main"
+            )
     if main is None:
         raise Refusal(
             f"{repository.directory}: no commit is named {name!r}; name main with --main "
             "(for a clone of Megatron-LM: --main upstream/main)"
         )
     return main
+
+
+def _full_name(repository: Repository, name: str) -> str:
+    """The ref that a name such as ``HEAD`` or ``heads/main`` stands for; empty for an id."""
+    return repository.run(
+        "rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options", name,
+        accept=(0, 1, 128),
+    ).text  # fmt: skip
 
 
 def main_branch(repository: Repository, name: str) -> str:
@@ -53,10 +66,7 @@ def main_branch(repository: Repository, name: str) -> str:
     """
     if repository.resolve(branch_ref(name)) is not None:
         return name
-    full = repository.run(
-        "rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options", name,
-        accept=(0, 1, 128),
-    ).text  # fmt: skip
+    full = _full_name(repository, name)
     remotes = repository.run("remote").text.split("\n")
     for folder in (*(f"refs/remotes/{remote}/" for remote in remotes), "refs/heads/"):
         if full.startswith(folder):

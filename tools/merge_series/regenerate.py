@@ -27,7 +27,7 @@ from stack.repository import Repository
 
 _SECTION = "merge-series.regenerate."
 _DEFAULT_TIMEOUT = 300.0
-_SHOWN_LINES = 30
+_SHOWN_LINES, _SHOWN_BYTES = 30, 8192  # the last ones
 # A checkout as the tree has it, whatever the user's settings.
 _PINNED = (
     "-c", "core.autocrlf=false",
@@ -110,6 +110,11 @@ def make_again(repository: Repository, command: Command, tree: Sha, seed: Entry)
 
 def _command(path: str, given: dict[str, str]) -> Command:
     name = f"git config {_SECTION}{path}"
+    if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
+        raise Refusal(
+            f"{name}: {path!r} is no path of a file in the tree; drop it "
+            f"(git config --remove-section {_SECTION}{path})"
+        )
     try:
         arguments = tuple(shlex.split(given.get("command", "")))
     except ValueError as error:
@@ -172,9 +177,15 @@ def _run(command: Command, place: Path, output: Path) -> None:
         what = f"failed with status {status}"
     else:
         return
-    lines = output.read_bytes().decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]
+    lines = _end(output).decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]
     shown = ":\n" + "\n".join(f"  {line}" for line in lines) if lines else " and said nothing"
     raise Refusal(f"{command.path}: {_quoted(command)} {what}{shown}")
+
+
+def _end(output: Path) -> bytes:
+    with output.open("rb") as stream:
+        stream.seek(max(0, output.stat().st_size - _SHOWN_BYTES))
+        return stream.read()
 
 
 def _quoted(command: Command) -> str:

@@ -1,5 +1,6 @@
 """A sync that stopped: what a person is offered of its merge, and what is taken back from them."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NoReturn
 
@@ -12,8 +13,6 @@ from merge_series.records import MergeRecord, SettledFile
 from stack.command_line import typed
 from stack.errors import ExitCode, Refusal
 from stack.repository import Repository
-
-ABORT = "merge_series sync --abort"
 
 
 class Handover:
@@ -61,7 +60,7 @@ class Handover:
         if not isinstance(stopped, Stopped):
             raise Refusal(
                 f"{waiting.pending.branch}: the merge of {planned.source_name} no longer needs a "
-                f"person; drop the stopped sync with {typed(ABORT)} and sync again"
+                f"person; drop the stopped sync with {typed(person.ABORT)} and sync again"
             )
         self.offer(waiting, stopped)
         raise Refusal(
@@ -102,15 +101,35 @@ class Handover:
         by_name = {pull_request.name: pull_request for pull_request in self._carrier.series}
         if pending.branch not in by_branch:
             raise Refusal(
-                f"SERIES.md no longer has the branch {pending.branch}; drop the sync with "
-                f"{typed(ABORT)}"
+                f"{self._carrier.path} has no branch {pending.branch}; name the SERIES.md with "
+                "which the sync began, put the row back, or drop the sync with "
+                f"{typed(person.ABORT)}"
             )
         if pending.source not in {"main", *by_name}:
             raise Refusal(
-                f"SERIES.md no longer has {pending.source}; drop the sync with {typed(ABORT)}"
+                f"SERIES.md no longer has {pending.source}; drop the sync with "
+                f"{typed(person.ABORT)}"
             )
         source = by_name.get(pending.source)
         return Planned(by_branch[pending.branch], source, pending.ours, pending.theirs)
+
+
+def refuse_undeclared(carrier: Carrier, merged: Iterable[MergeRecord]) -> None:
+    """Refuse to go on where SERIES.md lost a dependency that the stopped sync has merged.
+
+    Raises:
+        Refusal: It names the first.
+    """
+    by_branch = {pull_request.branch: pull_request for pull_request in carrier.series}
+    for record in merged:
+        pull_request = by_branch[record.branch]
+        name = record.source.partition(" ")[0]  # of "#1 as landed" as well
+        if name not in {"main", *(pr.name for pr in carrier.series.closure(pull_request))}:
+            raise Refusal(
+                f"SERIES.md:{pull_request.line}: {pull_request.name} does not depend on {name} "
+                f"now, which the stopped sync merged into {record.branch}; write the dependency "
+                f"again, or drop that sync with {typed(person.ABORT)} and sync again"
+            )
 
 
 def abort_sync(operations: Operations) -> Pending:
@@ -142,7 +161,7 @@ def how_it_waits(operations: Operations, waiting: StoppedSync) -> str:
     """Where a sync waits for a person, and how it goes on, as a sentence without a capital."""
     return (
         f"a sync waits for a person at {waiting.pending.branch} in {operations.worktree}; "
-        f"finish it with {typed(person.CONTINUE)} or drop it with {typed(ABORT)}"
+        f"finish it with {typed(person.CONTINUE)} or drop it with {typed(person.ABORT)}"
     )
 
 
@@ -169,14 +188,15 @@ def _files(pending: Pending) -> tuple[SettledFile, ...]:
 
 
 def waiting_sync(operations: Operations) -> StoppedSync:
-    """The sync that waits for a person.
+    """The sync that waits for a person, to be gone on with or dropped.
 
     Raises:
-        Refusal: None does.
+        Refusal: None does, or this is run in its worktree.
     """
     waiting = operations.stopped()
     if waiting is None:
         raise Refusal(
             f"no sync waits for a person here; start one with {typed('merge_series sync')}"
         )
+    operations.refuse_inside()
     return waiting

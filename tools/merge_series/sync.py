@@ -33,7 +33,13 @@ from merge_series.plan import (
 )
 from merge_series.reachable import count_commits
 from merge_series.records import MergeRecord
-from merge_series.stopped import ABORT, Handover, describe, refuse_stopped, waiting_sync
+from merge_series.stopped import (
+    Handover,
+    describe,
+    refuse_stopped,
+    refuse_undeclared,
+    waiting_sync,
+)
 from stack.command_line import typed
 from stack.errors import Refusal
 from stack.git_answers import Sha
@@ -119,7 +125,8 @@ class Syncer:
         """Go on with a stopped sync from what the person made of the merge.
 
         Raises:
-            Refusal: The merge is still open, or a branch moved since the sync stopped.
+            Refusal: The merge is still open, or a branch moved or main or SERIES.md lost something
+                since the sync stopped.
         """
         waiting = waiting_sync(self._operations)
         self._operations.update_worktrees |= waiting.update_worktrees
@@ -127,7 +134,7 @@ class Syncer:
             self._handover(waiting.main).offer_again(waiting, "was not made to its end")
         if not self._operations.worktree.is_dir():
             self._handover(waiting.main).offer_again(waiting, "was gone")
-        result = person.take(self._operations, waiting.pending)
+        result = person.take(self._repository, self._operations.worktree, waiting.pending)
         self._find_landings(waiting.main, waiting.landed)
         # First, so that how it was settled is kept also where the sync cannot go on.
         record = self._handover(waiting.main).adopt(waiting, result)
@@ -136,8 +143,18 @@ class Syncer:
             moved = next(b for b in {**now, **waiting.heads} if now.get(b) != waiting.heads.get(b))
             raise Refusal(
                 f"branch {moved} moved or changed in SERIES.md since the sync stopped; "
-                f"drop that sync with {typed(ABORT)} and sync again"
+                f"drop that sync with {typed(person.ABORT)} and sync again"
             )
+        main = resolve_main(self._repository, self._carrier, waiting.main_name)
+        if not self._repository.is_ancestor(waiting.main, main):
+            raise Refusal(
+                f"{waiting.main_name} is at {main[:12]} and no longer holds {waiting.main[:12]}, "
+                "with which the sync began; put it back, or drop that sync with "
+                f"{typed(person.ABORT)} and sync again"
+            )
+        # SERIES.md may say otherwise by now.
+        refuse_undeclared(self._carrier, (*waiting.merged, record))
+        refuse_changes(self._repository, self._carrier, self._operations, waiting.main)
         self._told(f"{record.branch}: merged {record.source} as a person settled it")
         tips = _new_heads(waiting.heads, (*waiting.merged, record))
         self._repository.read_ancestry(waiting.main, tips.values())

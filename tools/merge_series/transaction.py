@@ -68,7 +68,7 @@ def refuse_in_the_way(repository: Repository, record: DoneSync) -> None:
         Refusal: One is not.
     """
     refuse_busy(repository, _unled(record))
-    check_following(_following(record))
+    check_following(_following(record), [Path(file.path) for file in record.file_moves])
     for file in record.file_moves:
         now = _text(file)
         if now != file.before:

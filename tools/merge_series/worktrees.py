@@ -52,8 +52,12 @@ def followers(repository: Repository, branches: Iterable[str]) -> dict[str, tupl
     }
 
 
-def check_following(followings: Iterable[Following]) -> None:
+def check_following(followings: Iterable[Following], written: Iterable[Path] = ()) -> None:
     """Check that every worktree can follow; nothing is written.
+
+    Args:
+        followings: The worktrees.
+        written: Files that are written before they follow, such as SERIES.md.
 
     Raises:
         Refusal: One holds changes that would be lost, has something under way, or is not there.
@@ -66,7 +70,22 @@ def check_following(followings: Iterable[Following]) -> None:
             for name, what in _UNDER_WAY.items():
                 if worktree.git_path(name).exists():
                     raise _refusal(following, f"{what} is under way there; finish it")
-            for path, (is_new, _) in _changed(worktree, following).items():
+            lock = worktree.git_path("index.lock")
+            if lock.exists():
+                raise _refusal(
+                    following,
+                    f"a git is at work there, or one that was killed left {lock}; wait for it to "
+                    "end, or remove that file",
+                )
+            changed = _changed(worktree, following)
+            for file in written:
+                if _inside(file, folder) in changed:
+                    raise _refusal(
+                        following,
+                        f"{file} would be written, and the branch brings it in another form as "
+                        "well; switch to no branch there (git switch --detach)",
+                    )
+            for path, (is_new, _) in changed.items():
                 if is_new and os.path.lexists(folder / path):
                     raise _refusal(following, f"{path} stands there and is no file of the branch")
             index = Path(temporary) / "index"
@@ -80,7 +99,7 @@ def check_following(followings: Iterable[Following]) -> None:
                 *TEMPORARY_INDEX, *_forward(following, "-n"),
                 environment=environment, accept=(0, 128),
             )  # fmt: skip
-            _refuse(following, answer)
+            _refuse(following, answer, "commit or stash what is changed there")
 
 
 def follow(following: Following) -> None:
@@ -92,7 +111,12 @@ def follow(following: Following) -> None:
     with Repository.open(following.folder) as worktree:
         worktree.run("update-index", "-q", "--refresh", accept=(0, 1))
         _take_what_is_there(worktree, following)
-        _refuse(following, worktree.run(*_forward(following), accept=(0, 128)))
+        # A commit there, or what a stash brings back, would undo what the branch has by now.
+        instead = (
+            "the branch has moved already: keep your change elsewhere, git restore that file, and "
+            "run again before you commit there"
+        )
+        _refuse(following, worktree.run(*_forward(following), accept=(0, 128)), instead)
 
 
 def _forward(following: Following, *options: str) -> tuple[str, ...]:
@@ -134,10 +158,16 @@ def _changed(worktree: Repository, following: Following) -> dict[str, tuple[bool
     return changed
 
 
-def _refuse(following: Following, answer: Answer) -> None:
+def _inside(file: Path, folder: Path) -> str:
+    """A file as the worktree at ``folder`` names it; empty for one outside."""
+    place = folder.resolve()
+    return file.relative_to(place).as_posix() if file.is_relative_to(place) else ""
+
+
+def _refuse(following: Following, answer: Answer, instead: str) -> None:
     if answer.status:
         said = " ".join(answer.stderr.split())
-        raise _refusal(following, f"{said}; commit or stash what is changed there")
+        raise _refusal(following, f"{said}; {instead}")
 
 
 def _refusal(following: Following, why: str) -> Refusal:

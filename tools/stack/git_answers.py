@@ -45,9 +45,17 @@ class GitFailure(Refusal):
 
     def __init__(self, command: Sequence[str], answer: Answer) -> None:
         what = " ".join(answer.stderr.split()) or decode(answer.stdout).strip() or "no message"
-        super().__init__(f"git {command[0]} failed with status {answer.status}: {what}")
+        super().__init__(f"git {_name(command)} failed with status {answer.status}: {what}")
         self.command = tuple(command)
         self.answer = answer
+
+
+def _name(command: Sequence[str]) -> str:
+    """The command itself, behind options of git such as ``-c name=value``."""
+    left = list(command)
+    while left[0].startswith("-"):
+        del left[: 2 if left[0] in {"-c", "-C"} else 1]
+    return left[0]
 
 
 def decode(data: bytes) -> str:

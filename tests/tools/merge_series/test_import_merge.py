@@ -514,6 +514,24 @@ def f(v: A):
             "import a; import d\n",
             "no import statement is in conflict",
         ),
+        (
+            "import a\n\x0cimport b\n",
+            "import a\n\x0cimport b, c\n",
+            "import a\n\x0cimport b, d\n",
+            "no import statement is in conflict",
+        ),
+        (
+            "#!/bin/python\nimport a\n",
+            "#!/bin/python\nimport b\n",
+            "#!/bin/python3\nimport c\n",
+            "a comment would stand by another import than it did",
+        ),
+        (
+            "# one\nimport a\n",
+            "import b\n",
+            "# one\n# one\nimport c\n",
+            "both sides changed the comments between its imports",
+        ),
     ],
 )
 def test_what_is_not_certain_is_for_a_person(base, ours, theirs, why):

@@ -244,6 +244,15 @@ NAME_ONE = "; fetch it, or name one that git log --first-parent of main shows\n"
         ("3=main", 1, "error: --landed: SERIES.md has no PR #3 that could land; correct it\n"),
         ("1=nothing", 1, "error: --landed 1=nothing: main has no such commit" + NAME_ONE),
         ("1=child", 1, "error: --landed 1=child: main has no such commit" + NAME_ONE),
+        (
+            "1=main~1",
+            1,
+            (
+                "error: --landed 1=main~1: that is none of main's own commits since the branches "
+                "left it, and main lacks the head of parent; name the one that brought it, or, if "
+                "it landed before, write landed in its row\n"
+            ),
+        ),
         ("1", 2, "1: write each PR once, like 8045=1a2b3c4d\n"),
     ],
 )

@@ -1,6 +1,7 @@
 """A conflict for a person: the worktree, --continue, --abort."""
 
 import shlex
+import shutil
 
 import pytest
 
@@ -366,3 +367,163 @@ def test_a_new_file_that_is_not_staged_is_not_dropped(stopped):
     stopped.git("add", "two.txt", where=stopped.desk)
     assert stopped.run("sync", "--continue").code == 0
     assert stopped.show("by-hand", "two.txt") == "TWO (2)\n"
+
+
+def settle(stopped):
+    (stopped.desk / NOTES).write_text("one\nTWO (2)\nthree\n")
+    stopped.git("add", NOTES, where=stopped.desk)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            "| #3 | `by-hand` | main |",
+            (
+                "error: SERIES.md:7: #3 does not depend on #1 now, which the stopped sync merged "
+                "into by-hand; write the dependency again, or drop that sync with {} and sync "
+                "again\n"
+            ),
+        ),
+        (
+            "| #3 | `other` | #1 |",
+            (
+                "error: {}/SERIES.md has no branch by-hand; name the SERIES.md with which the sync "
+                "began, put the row back, or drop the sync with {}\n"
+            ),
+        ),
+    ],
+)
+def test_a_series_that_lost_what_was_merged_goes_on_once_it_is_put_back(stopped, row, said):
+    settle(stopped)
+    series = stopped.root / "SERIES.md"
+    text = series.read_text()
+    series.write_text(text.replace("| #3 | `by-hand` | #1 |", row))
+    done = stopped.run("sync", "--continue")
+    place = (stopped.root,) if said.count("{}") > 1 else ()
+    assert (done.code, done.err) == (1, said.format(*place, stopped.typed("sync --abort")))
+    assert stopped.git("for-each-ref") == stopped.refs_before
+    series.write_text(text)
+    assert stopped.run("sync", "--continue").code == 0
+
+
+def test_a_series_that_no_sync_would_begin_with_is_not_gone_on_with(hand):
+    hand.declare("#1 a main", "#2 b #1", "#3 c #2")
+    hand.grow("a", "main", {"a.txt": "a\n"})
+    hand.grow("b", "a", {"notes.txt": "one\nTWO\nthree\n"})
+    hand.grow("c", "b", {"c.txt": "c\n"})
+    hand.commit("main", {"notes.txt": "one\n2\nthree\n"}, "Write a digit")
+    assert hand.run("sync").code == 3
+    before = hand.heads()
+    desk = hand.fork / ".git/merge_series/worktree"
+    hand.write({"notes.txt": "one\nTWO (2)\nthree\n"}, desk)
+    hand.git("add", "--all", where=desk)
+    hand.declare("#1 a main", "#2 b #1", "#3 c #1")
+    done = hand.run("sync", "--continue")
+    assert done.code == 1
+    assert "write the dependency that is missing" in done.err
+    assert hand.heads() == before
+
+
+@pytest.mark.parametrize("mode", ["--cone", "--no-cone"])
+def test_a_person_gets_every_file_where_the_checkout_is_sparse(world, mode):
+    world.commit("main", {NOTES: "one\n2\nthree\n"}, "Write the second as a digit")
+    world.git("sparse-checkout", "set", mode, "nothing")
+    patterns = (world.fork / ".git/info/sparse-checkout").read_text()
+    assert world.run("sync").code == 3
+    desk = world.fork / ".git/merge_series/worktree"
+    assert "<<<<<<< by-hand (#3)" in (desk / NOTES).read_text()
+    (desk / NOTES).write_text("one\nTWO (2)\nthree\n")
+    world.git("add", NOTES, where=desk)
+    assert world.run("sync", "--continue").code == 0
+    assert (world.fork / ".git/info/sparse-checkout").read_text() == patterns
+    assert not (world.fork / NOTES).exists()
+
+
+def test_what_a_person_changed_beside_the_conflict_is_told(stopped):
+    settle(stopped)
+    (stopped.desk / "two.txt").write_text("TWO (2)\n")
+    stopped.git("add", "two.txt", where=stopped.desk)
+    done = stopped.run("sync", "--continue")
+    assert [line.strip() for line in done.err.splitlines() if "by a person" in line] == [
+        "conflicted: by a person",
+        "merged cleanly, changed by a person",
+    ]
+
+
+def test_a_repository_that_was_moved_says_how_to_find_the_worktree_again(stopped):
+    settle(stopped)
+    fork = stopped.root / "elsewhere"
+    stopped.fork.rename(fork)
+    desk = fork / ".git/merge_series/worktree"
+    series = ("--series", str(stopped.root / "SERIES.md"))
+    there = ("--repo", str(fork), *series)
+    done = run("merge_series", *there, "sync", "--continue", folder=stopped.root)
+    repair = f"git -C {fork} worktree repair {desk}"
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: {desk}: git finds no repository from there; run {repair}; then run "
+            f"merge_series {shlex.join(there)} sync --continue\n"
+        ),
+    )
+    stopped.git(*shlex.split(repair)[1:], where=stopped.root)
+    done = run("merge_series", *there, "sync", "--continue", folder=stopped.root)
+    assert done.code == 0, done.err
+
+
+def test_a_copy_of_the_repository_takes_nothing_of_the_others_worktree(stopped):
+    settle(stopped)
+    fork = stopped.root / "copy"
+    shutil.copytree(stopped.fork, fork, symlinks=True)
+    there = ("--repo", str(fork), "--series", str(stopped.root / "SERIES.md"))
+    done = run("merge_series", *there, "sync", "--continue", folder=stopped.root)
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: {fork}/.git/merge_series/worktree: it is a worktree of {stopped.fork}/.git, "
+            "of which this repository is a copy; go on there, or drop the sync here with "
+            f"merge_series {shlex.join(there)} sync --abort\n"
+        ),
+    )
+    assert run("merge_series", *there, "sync", "--abort", folder=stopped.root).code == 0
+    assert stopped.run("sync", "--continue").code == 0
+
+
+def test_a_main_that_went_back_meanwhile_is_not_gone_on_with(stopped):
+    settle(stopped)
+    old = stopped.git("rev-parse", "main")
+    stopped.git("reset", "--quiet", "--hard", "HEAD~1")
+    refs, new = stopped.git("for-each-ref"), stopped.git("rev-parse", "main")
+    done = stopped.run("sync", "--continue")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: main is at {new[:12]} and no longer holds {old[:12]}, with which the sync "
+            f"began; put it back, or drop that sync with {stopped.typed('sync --abort')} and sync "
+            "again\n"
+        ),
+    )
+    assert stopped.git("for-each-ref") == refs
+    stopped.git("merge", "--quiet", "--ff-only", old)
+    stopped.commit("main", {"README": "new\n"}, "Go on")
+    assert stopped.run("sync", "--continue").code == 0
+
+
+@pytest.mark.parametrize("option", ["--continue", "--abort"])
+@pytest.mark.parametrize("place", ["folder", "repo"])
+def test_a_sync_is_not_ended_in_the_worktree_that_goes_with_it(stopped, option, place):
+    settle(stopped)
+    inside = stopped.desk / "megatron"
+    folder, repo = (inside, stopped.fork) if place == "folder" else (stopped.root, stopped.desk)
+    there = ("--repo", str(repo), "--series", str(stopped.root / "SERIES.md"))
+    done = run("merge_series", *there, "sync", option, folder=folder)
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: {stopped.desk}: this worktree is removed before the sync goes on or ends, so "
+            f"neither run this in it nor name it with --repo; go to {stopped.fork}\n"
+        ),
+    )
+    assert stopped.git("for-each-ref") == stopped.refs_before
+    assert stopped.run("sync", "--continue").code == 0

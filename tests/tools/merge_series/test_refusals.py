@@ -49,10 +49,12 @@ def test_no_main(world):
     )
 
 
-def test_main_as_a_branch_of_the_series(world):
-    assert refused(world, "--main", "offsets", "sync") == (
+@pytest.mark.parametrize("name", ["offsets", "refs/heads/offsets", "heads/offsets", "HEAD", "@"])
+def test_main_as_a_branch_of_the_series(world, name):
+    world.git("switch", "--quiet", "offsets")
+    assert refused(world, "--main", name, "sync") == (
         "error: SERIES.md:6: #2 has the branch offsets, which is main here; main is never moved, "
-        "so give the PR a branch of its own"
+        "so give the PR a branch of its own, or name another main with --main"
     )
 
 

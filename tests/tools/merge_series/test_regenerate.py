@@ -143,6 +143,20 @@ def test_it_starts_from_the_branch_also_where_the_text_merged_cleanly(made):
     assert show(made, "ratchet") == "a!"
 
 
+@pytest.mark.parametrize("side", ["main", "by-hand"])
+def test_the_mode_is_that_of_the_side_that_changed_it(made, side):
+    made.commit("by-hand", {"in/b": "b\n", MADE: "a b"}, "Add b")
+    made.commit("main", {"in/c": "c\n", MADE: "a c"}, "Add c")
+    made.git("switch", "--quiet", side)
+    made.git("update-index", "--chmod=+x", MADE)
+    made.git("commit", "--quiet", "-m", "Make it a program")
+    made.git("switch", "--quiet", "--force", "--detach", "main")
+    done = made.run("sync")
+    assert done.code == 0, done.err
+    assert show(made, "by-hand") == "a b c"
+    assert made.git("ls-tree", "by-hand", MADE).startswith("100755 ")
+
+
 def test_a_file_that_one_side_removed_stays_away(made):
     made.commit("by-hand", {MADE: None}, "Do without the list")
     made.commit("main", {"README": "new\n"}, "Add a readme")
@@ -297,6 +311,42 @@ def test_a_setting_without_a_meaning_is_refused(made, name, value, told):
     made.commit("main", {"README": "new\n"}, "Add a readme")
     done = made.run("sync")
     assert (done.code, done.err) == (1, f"error: git config {setting}: {told.format(setting)}\n")
+
+
+@pytest.mark.parametrize("path", ["../x", "/x", "a//x", "./x"])
+def test_a_setting_for_no_file_of_a_tree_is_refused(made, path):
+    configure(made, path, "true")
+    made.commit("main", {"README": "new\n"}, "Add a readme")
+    done = made.run("sync")
+    section = SETTING.format(path)
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: git config {section}: '{path}' is no path of a file in the tree; drop it (git "
+            f"config --remove-section {section})\n"
+        ),
+    )
+    made.git("config", "--remove-section", section)
+    assert made.run("sync").code == 0
+
+
+def test_of_much_output_the_end_is_shown(made):
+    code = "print('x' * 10_000_000, end='the end'); raise SystemExit(3)"
+    configure(made, MADE, python(code))
+    made.commit("main", {"README": "new\n"}, "Add a readme")
+    done = made.run("sync")
+    assert done.code == 1
+    assert done.err.endswith("xthe end\n")
+    assert len(done.err) < 10_000
+
+
+def test_a_git_that_fails_is_named_by_its_command(made):
+    made.commit("main", {".gitattributes": "in/* filter=broken\n"}, "Filter")
+    made.git("config", "filter.broken.smudge", "false")
+    made.git("config", "filter.broken.required", "true")
+    done = made.run("sync")
+    assert done.code == 1
+    assert done.err.startswith("error: git checkout-index failed with status 128: error: external")
 
 
 def test_the_allowlist_takes_no_command(made):

@@ -2,8 +2,11 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
+
+from programs import run
 
 NOTES = "megatron/core/notes.txt"
 
@@ -150,6 +153,16 @@ def test_a_worktree_that_is_away_stops_every_branch(desks, locked):
     assert desks.git("status", "--porcelain", where=desk) == ""
 
 
+def test_a_worktree_with_a_git_at_work_stops_every_branch(desks):
+    found = desks.git("rev-parse", "--absolute-git-dir", where=desks.desks["by-hand"])
+    lock = Path(found) / "index.lock"
+    lock.touch()
+    line = refused(desks, "a git is at work there, or one that was killed left ")
+    assert line.endswith(f"left {lock}; wait for it to end, or remove that file")
+    lock.unlink()
+    assert desks.run("sync", "--update-worktrees").code == 0
+
+
 def test_without_the_option_nothing_moves(desks):
     done = desks.run("sync")
     assert (done.code, done.err) == (
@@ -195,10 +208,44 @@ def test_a_change_made_after_a_kill_is_kept_and_told(desks):
     changed.write_text("# mine\n")
     done = desks.run("sync", "--update-worktrees")
     assert done.code == 1
-    assert done.err.startswith(f"error: branch offsets is checked out in {desk} and cannot be")
+    assert done.err == (
+        f"error: branch offsets is checked out in {desk} and cannot be fast-forwarded there: "
+        "error: Entry 'megatron/core/__init__.py' not uptodate. Cannot merge.; the branch has "
+        "moved already: keep your change elsewhere, git restore that file, and run again before "
+        "you commit there\n"
+    )
     assert changed.read_text() == "# mine\n"
-    desks.git("stash", "--quiet", where=desk)
+    desks.git("restore", "megatron/core/__init__.py", where=desk)
     assert desks.run("sync", "--update-worktrees").code == 0
+    assert states(desks)["offsets"] == (new, "")
+
+
+def test_a_series_that_its_branch_brings_as_well_stops_every_branch(hand):
+    hand.declare("#1 parent main", "#2 child #1")
+    series = (hand.root / "SERIES.md").read_text()
+    hand.commit("main", {"SERIES.md": series}, "Track the series")
+    hand.grow("parent", "main", {"parent.txt": "1\n"})
+    hand.grow("child", "parent", {"child.txt": "1\n"})
+    hand.commit("main", {"SERIES.md": f"{series}\nMore words.\n"}, "Say more")
+    hand.squash("parent", "Do parent (#1)")
+    hand.git("switch", "--quiet", "child")
+    before = hand.heads()
+    tracked = hand.fork / "SERIES.md"
+    place = ("--repo", str(hand.fork), "--series", str(tracked))
+    done = run("merge_series", *place, "sync", "--update-worktrees", folder=hand.root)
+    assert (done.code, done.err.splitlines()[-1]) == (
+        1,
+        (
+            f"error: branch child is checked out in {hand.fork} and cannot be fast-forwarded "
+            f"there: {tracked} would be written, and the branch brings it in another form as well; "
+            "switch to no branch there (git switch --detach)"
+        ),
+    )
+    assert (hand.heads(), hand.git("status", "--porcelain")) == (before, "")
+    hand.git("switch", "--quiet", "--detach")
+    done = run("merge_series", *place, "sync", folder=hand.root)
+    assert done.code == 0, done.err
+    assert hand.git("diff", "--name-only") == "SERIES.md"
 
 
 @pytest.mark.parametrize(
