@@ -166,13 +166,7 @@ class Installation:
         changed = self._differing(targets)
         check_places(self._root, changed)
         if changed:
-            old = {path: self._directory.read(path) for path in (*changed, self._kept_path)}
-            try:
-                self._keep(base, kept, targets)
-                self._replace(changed)
-            except BaseException:
-                self._replace(old)
-                raise
+            self._replace({self._kept_path: _keep(base, kept, targets).to_zip(), **changed})
         return self._ours(changed)
 
     def undo(self) -> tuple[str, ...]:
@@ -195,8 +189,7 @@ class Installation:
         kept = self._kept()
         self._check(kept)
         changed = self._differing(kept.before)
-        self._replace(changed)
-        file.unlink()
+        self._replace({**changed, self._kept_path: None})
         return self._ours(changed)
 
     def _kept(self) -> Kept:
@@ -226,15 +219,6 @@ class Installation:
         rows |= {path: row(path, content) for path, content in files.items()}
         rows[self._kept_path] = (self._kept_path, "", "")
         return render_record(rows.values())
-
-    def _keep(self, base: Before, kept: Kept, targets: Mapping[str, bytes | None]) -> None:
-        before = {path: base.read(path) for path in targets}
-        written = {
-            path: kept.written.get(path, frozenset())
-            | ({_digest(text)} if text is not None else set())
-            for path, text in targets.items()
-        }
-        self._replace({self._kept_path: Kept(before, written).to_zip()})
 
     def _replace(self, files: Mapping[str, bytes | None]) -> None:
         with scratch_folder(self._scratch) as scratch:
@@ -277,6 +261,18 @@ def undo_in_place(root: Path) -> tuple[str, ...]:
                 "take it back"
             )
         return installation.undo()
+
+
+def _keep(base: Before, kept: Kept, targets: Mapping[str, bytes | None]) -> Kept:
+    """What is to be kept from now on."""
+    return Kept(
+        before={path: base.read(path) for path in targets},
+        written={
+            path: kept.written.get(path, frozenset())
+            | ({_digest(text)} if text is not None else set())
+            for path, text in targets.items()
+        },
+    )
 
 
 def _digest(content: bytes) -> str:

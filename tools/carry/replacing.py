@@ -1,9 +1,13 @@
-"""Replaces files of a folder: every new one is written first, and renamed when all are written."""
+"""Replaces files of a folder, all or none.
+
+Every new one is written first, and renamed when all are written. What fails or is interrupted then
+is taken back.
+"""
 
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,7 +26,13 @@ def lock_tree(root: Path) -> AbstractContextManager[int]:
 
 @contextmanager
 def scratch_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder, also where a run that was killed left it; the caller holds the tree."""
+    """An empty folder, also where a run that was killed left it; the caller holds the tree.
+
+    Raises:
+        Refusal: Something else stands there.
+    """
+    if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
+        raise Refusal(f"{folder}: is no folder, and carry needs its name; move it away")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:
@@ -43,9 +53,10 @@ def check_places(root: Path, paths: Iterable[str]) -> None:
 
 
 def replace_files(root: Path, files: Mapping[str, bytes | None], scratch: Path) -> None:
-    """Bring files below a folder to given bytes, or remove them.
+    """Bring files below a folder to given bytes, or remove them, in the order given.
 
-    A full disk or a kill leaves whole files, each as it was or as it should be.
+    All or none, also where it is interrupted. A kill leaves whole files, each as it was or as it
+    should be.
 
     Args:
         root: The folder.
@@ -53,25 +64,33 @@ def replace_files(root: Path, files: Mapping[str, bytes | None], scratch: Path) 
         scratch: An empty folder of the same file system.
 
     Raises:
-        Refusal: Something other than a plain file stands at a path; nothing is changed then.
+        Refusal: Something other than a plain file stands at a path, or one cannot be written;
+            nothing is changed then.
     """
     check_places(root, files)
-    ready = []
-    for number, (path, content) in enumerate(files.items()):
-        target = root / path
-        if content is None:
-            continue
-        temporary = scratch / str(number)
-        temporary.write_bytes(content)
-        if target.exists():
-            temporary.chmod(target.stat().st_mode)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        ready.append((temporary, target))
-    for temporary, target in ready:
-        temporary.replace(target)
-    for path, content in files.items():
-        if content is None:
-            _remove(root, root / path)
+    before = {path: _read(root / path) for path in files}
+    at = root
+    try:
+        ready = {}
+        for number, (path, content) in enumerate(files.items()):
+            at = root / path
+            if content is not None:
+                ready[path] = _prepare(scratch / str(number), content, at)
+                at.parent.mkdir(parents=True, exist_ok=True)
+        for path in files:
+            at = root / path
+            if path in ready:
+                ready[path].replace(at)
+            else:
+                _remove(root, at)
+    except BaseException as error:
+        _put_back(root, before, scratch / "before")
+        if isinstance(error, OSError):
+            raise Refusal(
+                f"{at}: cannot be written: {error.strerror}; nothing was changed; see to its "
+                "folder and the disk, and run again"
+            ) from error
+        raise
 
 
 def write_once(file: Path, content: bytes) -> bool:
@@ -95,9 +114,32 @@ def write_once(file: Path, content: bytes) -> bool:
     return True
 
 
+def _read(file: Path) -> bytes | None:
+    return file.read_bytes() if file.is_file() else None
+
+
+def _prepare(temporary: Path, content: bytes, target: Path) -> Path:
+    """Write what is to be renamed to ``target``, with the rights of what stands there."""
+    temporary.write_bytes(content)
+    if target.exists():
+        temporary.chmod(target.stat().st_mode)
+    return temporary
+
+
+def _put_back(root: Path, before: Mapping[str, bytes | None], temporary: Path) -> None:
+    """Bring back what stood there; the last first, since the first may say how to go back."""
+    for path, content in reversed(before.items()):
+        target = root / path
+        if content is None:
+            _remove(root, target)
+        elif _read(target) != content:
+            _prepare(temporary, content, target).replace(target)
+
+
 def _remove(root: Path, file: Path) -> None:
     """Remove a file with what Python compiled from it, and the folders that are empty then."""
-    file.unlink(missing_ok=True)
+    with suppress(FileNotFoundError, NotADirectoryError):
+        file.unlink()
     compiled = file.parent / "__pycache__"
     for bytecode in compiled.glob(f"{file.stem}.*.pyc"):
         bytecode.unlink()

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from carry.apply import apply_in_place
 from carry.bases import default_cache, fetch_release, read_wheel
+from carry.carried import Carrier
+from stack.errors import Refusal
 
 LOOP = "megatron/training/loop.py"
 ROOT = Path(__file__).parents[3]
@@ -113,7 +116,40 @@ def test_the_place_of_a_new_file_is_taken(project):
     (new / "below").rmdir()
     new.rmdir()
     (project.tree / "tools").write_text("a file\n")
-    assert refused(project, "tree").endswith("tools/process_groups: Not a directory")
+    assert refused(project, "tree") == (
+        "tree/tools/process_groups/allowlist.txt: cannot be written: Not a directory; nothing was "
+        "changed; see to its folder and the disk, and run again"
+    )
+
+
+@pytest.mark.parametrize("fails_at", range(4))
+@pytest.mark.parametrize("error", [OSError(13, "Permission denied"), KeyboardInterrupt()])
+def test_a_run_that_fails_half_way_takes_back_what_it_did(project, fails_at, error, monkeypatch):
+    before = project.files()
+    rename = Path.replace
+    left = [fails_at]
+
+    def replace(file, target):
+        left[0] -= 1
+        if left[0] == -1:
+            raise error
+        return rename(file, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises((Refusal, KeyboardInterrupt)):
+        apply_in_place(Carrier.open(project.root / "SERIES.md"), project.tree)
+    after = project.files()
+    assert {path: file[::2] for path, file in after.items()} == {
+        path: file[::2] for path, file in before.items()
+    }
+    assert not (project.tree / "tools").exists()
+
+
+def test_the_name_of_the_scratch_folder_is_taken(project):
+    project.write({".carry-new": "a file of a person's\n"}, project.tree)
+    assert refused(project, "tree") == (
+        "tree/.carry-new: is no folder, and carry needs its name; move it away"
+    )
 
 
 def test_a_file_that_is_no_python(project):

@@ -272,7 +272,9 @@ def test_an_apply_that_was_killed(project, renames):
     assert killed(project, renames, "tree") == (0 if renames == RENAMES else 9)
     if renames == 0:
         # Only what was to be renamed lies there, and the next run clears it away.
-        assert contents(project).keys() - before.keys() == {f"{INFO}/series-new/0"}
+        assert contents(project).keys() - before.keys() == {
+            f"{INFO}/series-new/{number}" for number in range(RENAMES)
+        }
         done = project.run("apply", "--undo", "tree")
         assert (done.code, done.err) == (0, "tree: every file is as it was\n")
         assert state(project) == before
@@ -330,6 +332,7 @@ def test_an_error_takes_back_what_was_done(project, fails_at, monkeypatch):
     carrier = Carrier.open(project.root / "SERIES.md")
     rename = Path.replace
     calls = iter(range(100))
+    place = [KEPT, "megatron/core/sizes.py", "megatron/core/names.py", LOOP, RECORD][fails_at]
 
     def replace(file, target):
         if next(calls) == fails_at:
@@ -337,9 +340,35 @@ def test_an_error_takes_back_what_was_done(project, fails_at, monkeypatch):
         return rename(file, target)
 
     monkeypatch.setattr(Path, "replace", replace)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(Refusal) as refusal:
         installation(project).apply(carrier)
+    assert str(refusal.value) == (
+        f"{project.tree / place}: cannot be written: No space left on device; nothing was "
+        "changed; see to its folder and the disk, and run again"
+    )
     assert state(project) == before
+
+
+def test_an_error_takes_back_what_an_undo_did(project, monkeypatch):
+    """Also where one folder can never be written: nothing beside it is begun."""
+    installed(project)
+    apply(project)
+    after = state(project)
+    rename = Path.replace
+
+    def replace(file, target):
+        if target.parent.name == "training":
+            raise OSError(18, "Invalid cross-device link", str(file))
+        return rename(file, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(Refusal) as refusal:
+        installation(project).undo()
+    assert str(refusal.value) == (
+        f"{project.tree / LOOP}: cannot be written: Invalid cross-device link; nothing was "
+        "changed; see to its folder and the disk, and run again"
+    )
+    assert state(project) == after
 
 
 def test_what_else_is_in_the_folder_stays(project):
