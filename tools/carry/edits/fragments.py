@@ -61,7 +61,7 @@ def parse_statements(text: str) -> list[ast.stmt]:
         raise FragmentError("the statements must start in column 0")
     try:
         body = ast.parse(text).body
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError) as error:
         raise FragmentError(f"no Python statements: {error}") from error
     if not body:
         raise FragmentError("holds no statement")
@@ -144,7 +144,7 @@ def _parse_in(wrapped: str, text: str) -> ast.Module:
         raise FragmentError(f"{text!r} must be one line")
     try:
         return ast.parse(wrapped)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError) as error:
         raise FragmentError(f"{text!r} is no Python here: {error}") from error
 
 

@@ -109,7 +109,13 @@ KeyPath = tuple[str | int, ...]
 
 def _read_yaml(source: PurePosixPath, text: str) -> tuple[yaml.Node | None, Any]:
     """The composed node, which knows its lines, and the plain data of the same text."""
-    loader = yaml.SafeLoader(text)
+    try:
+        loader = yaml.SafeLoader(text)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise Refusal(
+            f"{source}:{line}: no valid YAML: the character U+{error.character:04X}; take it out"
+        ) from error
     try:
         node = loader.get_single_node()
         data = loader.construct_document(node) if node is not None else None
@@ -125,15 +131,23 @@ def _read_yaml(source: PurePosixPath, text: str) -> tuple[yaml.Node | None, Any]
         raise Refusal(f"{source}:1: nested too deep; edits are one list of plain keys") from error
     finally:
         loader.dispose()
-    _refuse_repeated_keys(source, node)
+    _refuse_repeats(source, node, set())
     return node, data
 
 
-def _refuse_repeated_keys(source: PurePosixPath, node: yaml.Node | None) -> None:
-    """PyYAML keeps the last of two equal keys without a word, which would drop an edit's text."""
+def _refuse_repeats(source: PurePosixPath, node: yaml.Node | None, known: set[int]) -> None:
+    """Refuse a node that an alias names again, and a key that stands twice.
+
+    Nodes within themselves have no end, and ten levels of ten aliases have ten billion nodes. Of
+    two equal keys PyYAML keeps the last without a word, which would drop an edit's text.
+    """
+    if id(node) in known and node is not None:
+        line = node.start_mark.line + 1
+        raise Refusal(f"{source}:{line}: an alias names it elsewhere; write it out there")
+    known.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            _refuse_repeated_keys(source, item)
+            _refuse_repeats(source, item, known)
     elif isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
@@ -141,7 +155,7 @@ def _refuse_repeated_keys(source: PurePosixPath, node: yaml.Node | None) -> None
                 line = key.start_mark.line + 1
                 raise Refusal(f"{source}:{line}: {key.value}: the key stands twice; keep one")
             seen.add(str(key.value))
-            _refuse_repeated_keys(source, value)
+            _refuse_repeats(source, value, known)
 
 
 def _key_lines(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:

@@ -1,3 +1,4 @@
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -46,6 +47,7 @@ def parse(text: str) -> EditFile:
     return parse_edit_file(PurePosixPath("megatron/x.edits.yml"), text)
 
 
+DOUBLED = list(pairwise("abcdefghij"))
 EDIT = "edits:\n- pr: 1\n  commit: 1\n"
 
 
@@ -55,6 +57,13 @@ EDIT = "edits:\n- pr: 1\n  commit: 1\n"
         ("", "1: wants a mapping, found None"),
         ("edits: " + "[" * 5000, "1: nested too deep; edits are one list of plain keys"),
         ("edits: [\n", "2: no valid YAML: expected the node content, but found '<stream end>'"),
+        ("edits: []\n\0\n", "2: no valid YAML: the character U+0000; take it out"),
+        ("&a\nedits: *a\n", "1: an alias names it elsewhere; write it out there"),
+        ("edits: &a\n- [*a]\n", "1: an alias names it elsewhere; write it out there"),
+        (
+            "a: &a [x, y]\n" + "".join(f"{b}: &{b} [{f'*{a}, ' * 9}]\n" for a, b in DOUBLED),
+            "1: an alias names it elsewhere; write it out there",
+        ),
         ("edits:\n- 3\n", "2: edits: wants a mapping, found 3"),
         ("edits: []\n", "1: edits: is empty"),
         ("absent-with: a\n", "1: needs `edits` as well"),
@@ -109,6 +118,11 @@ EDIT = "edits:\n- pr: 1\n  commit: 1\n"
         (
             EDIT + "  before-call: g\n  insert: 'x ='\n",
             "5: insert: no Python statements: invalid syntax (<unknown>, line 1)",
+        ),
+        (
+            EDIT + f"  before-call: g\n  insert: x = {'-' * 5000}1\n",
+            "5: insert: no Python statements: maximum recursion depth exceeded during ast "
+            "construction",
         ),
         (EDIT + "  before-call: g\n  insert: '# x'\n", "5: insert: holds no statement"),
         (
