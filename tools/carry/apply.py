@@ -1,5 +1,6 @@
 """The whole series on a tree outside git: in place, or as a new folder. All or nothing."""
 
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -50,7 +51,7 @@ def check_new(output: Path) -> None:
     Raises:
         Refusal: It exists.
     """
-    if output.exists():
+    if os.path.lexists(output):
         raise Refusal(f"{output}: exists already; name a folder that does not")
 
 

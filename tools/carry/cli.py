@@ -156,7 +156,11 @@ def apply_command(
     help="A megatron-core release that the package index offers.",
 )
 @click.option(
-    "--output", type=_path, default=Path("dist"), show_default=True, help="Folder for the wheel."
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("dist"),
+    show_default=True,
+    help="Folder for the wheel.",
 )
 @click.option(
     "--python",

@@ -121,8 +121,10 @@ def fetch_own_wheel(version: str, cache: Path, python: Path) -> Path:
         python: The interpreter; it needs no pip of its own.
 
     Raises:
-        Refusal: There is none, it cannot be had, or it is recorded and not the one recorded.
+        Refusal: There is no such interpreter or no such wheel, it cannot be had, or it is recorded and not the one recorded.
     """
+    if not python.exists():
+        raise Refusal(f"{python}: is not there; name a Python interpreter by its path")
     kept = ["--no-index", f"--find-links={cache}", f"--find-links={_folder(cache)}"]
     try:
         wheel = _download(version, cache, kept, python)
@@ -175,7 +177,12 @@ def _download(
                     f"platform ({_last_line(answer.stderr)}); carry report lists the releases "
                     "and the interpreters they have wheels for"
                 )
-            (wheel,) = Path(new).glob("*.whl")
+            wheel = next(Path(new).glob("*.whl"), None)
+            if wheel is None:
+                raise Refusal(
+                    f"{python or sys.executable}: pip ran under it and fetched nothing; name a "
+                    "Python interpreter"
+                )
             for kept in (cache / wheel.name, folder / wheel.name):
                 if kept.exists():
                     return kept

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from carry.archives import DAMAGED
 from carry.bases import Directory
 from carry.carried import Carrier
 from carry.record import read_record, render_record, row
@@ -25,6 +26,7 @@ KEPT = "series-undo.zip"
 
 _WRITTEN = "written.json"
 _BEFORE = "before/"
+_FOR_PACKAGES = ("site-packages", "dist-packages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Kept:
                     },
                     written={path: frozenset(found) for path, found in written.items()},
                 )
-        except (zipfile.BadZipFile, KeyError, ValueError, AttributeError) as error:
+        except (*DAMAGED, KeyError, ValueError, AttributeError) as error:
             raise Refusal(
                 f"{file}: cannot be read, so nothing can be taken back ({error}); "
                 "install megatron-core again (pip install --force-reinstall --no-deps)"
@@ -146,11 +148,12 @@ class Installation:
             The files that changed, those of the ``.dist-info`` left out.
 
         Raises:
-            Refusal: An edit does not match, or a file was changed by somebody since; nothing is
-                changed then.
+            Refusal: An edit does not match, a file was changed by somebody since, or the files are
+                not here; nothing is changed then.
         """
         kept = self._kept()
         self._check(kept)
+        self._check_own_files(carrier)
         base = Before(self._directory, kept.before)
         files = {
             path: content
@@ -196,6 +199,21 @@ class Installation:
         file = self._root / self._kept_path
         return Kept.from_zip(file) if file.exists() else Kept({}, {})
 
+    def _check_own_files(self, carrier: Carrier) -> None:
+        """Refuse where the package's files are elsewhere, and may serve other environments."""
+        if not self._directory.has_directory("megatron/core"):
+            raise Refusal(
+                f"{self._root}: megatron-core is installed there, and its files are not, as after "
+                "pip install -e; name the clone that they are in"
+            )
+        added = {path for pr in carrier.series for one in pr.commits for path in one.adds}
+        for path in carrier.edit_files.keys() - added:
+            if (self._root / path).is_symlink():
+                raise Refusal(
+                    f"{self._root / path}: is a link to a file that others may use; install "
+                    "megatron-core with files of its own (uv pip install --link-mode copy)"
+                )
+
     def _check(self, kept: Kept) -> None:
         """Refuse where a file is neither what it was nor what was written."""
         foreign = []
@@ -215,7 +233,7 @@ class Installation:
 
     def _listed(self, record: bytes, files: Mapping[str, bytes]) -> bytes:
         """The RECORD with the series' files, and with what is kept, which cannot list its hash."""
-        rows = read_record(record)
+        rows = read_record(self._root / self._record_path, record)
         rows |= {path: row(path, content) for path, content in files.items()}
         rows[self._kept_path] = (self._kept_path, "", "")
         return render_record(rows.values())
@@ -236,12 +254,21 @@ def apply_to_installed(carrier: Carrier, root: Path) -> tuple[str, ...] | None:
         The files that changed; None if megatron-core is not installed there.
 
     Raises:
-        Refusal: As for ``Installation.apply``, or another run is at work there.
+        Refusal: As for ``Installation.apply``, another run is at work there, or other packages are
+            installed there, among which nothing could be taken back.
     """
     Directory(root)
     with lock_tree(root):
         installation = Installation.at(root)
-        return None if installation is None else installation.apply(carrier)
+        if installation is not None:
+            return installation.apply(carrier)
+        if root.resolve().name in _FOR_PACKAGES or any(root.glob("*.dist-info")):
+            raise Refusal(
+                f"{root}: packages are installed there, but megatron-core is not (there is no "
+                "megatron_core-*.dist-info), so nothing could be taken back; install it again, or "
+                "name a clone of Megatron-LM"
+            )
+        return None
 
 
 def undo_in_place(root: Path) -> tuple[str, ...]:

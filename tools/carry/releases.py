@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from carry.archives import DAMAGED
 from carry.pip import run_pip
 from stack.console import people
 from stack.errors import Refusal
@@ -101,7 +102,7 @@ def read_wheel(wheel: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(wheel) as archive:
             names = sorted(name for name in archive.namelist() if is_source(name))
             return {name: archive.read(name) for name in names}
-    except zipfile.BadZipFile as error:
+    except DAMAGED as error:
         raise Refusal(f"{wheel}: not a wheel ({error}); delete it and fetch it again") from error
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from carry.archives import DAMAGED
 from carry.bases import ReleaseTree
 from carry.carried import Carrier
 from carry.metadata import describe_series, with_series
@@ -138,7 +139,7 @@ def _read(wheel: Path) -> dict[str, _Member]:
                 for about in archive.infolist()
                 if not about.is_dir()
             }
-    except zipfile.BadZipFile as error:
+    except DAMAGED as error:
         raise Refusal(f"{wheel}: not a wheel ({error}); delete it and fetch it again") from error
 
 

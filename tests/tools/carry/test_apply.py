@@ -238,6 +238,12 @@ def test_an_output_that_exists_is_refused_before_anything_is_fetched(project, co
         "error: tree: exists already; name a folder that does not\n",
     )
     assert project.files() == before
+    (project.root / "link").symlink_to("nowhere")
+    done = project.run(command, "--release", "0.19.2", "--output", "link")
+    assert (done.code, done.err) == (
+        1,
+        "error: link: exists already; name a folder that does not\n",
+    )
     assert not (project.root / "cache").exists()
 
 

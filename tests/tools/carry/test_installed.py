@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -218,6 +219,73 @@ def test_what_is_refused(project):
         "error: tree: holds more than one megatron-core (megatron_core-1.2.3.dist-info, "
         "megatron_core-1.2.4.dist-info); uninstall it until none is left, and install one\n"
     )
+
+
+def test_a_record_that_is_odd(project):
+    record = installed(project)
+    for line, reason in (
+        (b"megatron/x.py\n", "not enough values to unpack (expected 3, got 1)"),
+        (b"\xff,,\n", "'utf-8' codec can't decode byte 0xff in position 448: invalid start byte"),
+    ):
+        (project.tree / RECORD).write_bytes(record.encode() + line)
+        assert refused(project, "tree") == (
+            f"error: tree/{RECORD}: is damaged ({reason}); install megatron-core again (pip "
+            "install --force-reinstall --no-deps)\n"
+        )
+    odd = record.replace("\n", "\r\n\r\n")
+    project.write({RECORD: odd}, project.tree)
+    before = state(project)
+    assert project.run("apply", "tree").code == 0
+    assert contents(project) == applied(project, record)
+    assert project.run("apply", "--undo", "tree").code == 0
+    assert state(project) == before
+
+
+@pytest.mark.parametrize("place", range(0, 700, 14))
+def test_what_is_kept_is_damaged(project, place):
+    """Whatever the damage does to the archive, it is named, or does no harm."""
+    installed(project)
+    before = state(project)
+    apply(project)
+    kept = project.tree / KEPT
+    content = kept.read_bytes()
+    kept.write_bytes(content[:place] + b"\x55\xaa\x01\x63\x00" + content[place + 5 :])
+    after = state(project)
+    try:
+        installation(project).undo()
+    except Refusal as refusal:
+        assert "series-undo.zip: cannot be read" in str(refusal)
+        assert state(project) == after
+    else:
+        assert state(project) == before
+
+
+def test_where_megatron_core_is_not_or_is_not_its_own(project):
+    installed(project)
+    file = project.tree / "megatron/core/names.py"
+    file.rename(project.root / "shared.py")
+    file.symlink_to("../../../shared.py")
+    assert refused(project, "tree") == (
+        "error: tree/megatron/core/names.py: is a link to a file that others may use; install "
+        "megatron-core with files of its own (uv pip install --link-mode copy)\n"
+    )
+    (project.tree / "megatron/core").rename(project.tree / "megatron/other")
+    assert refused(project, "tree") == (
+        "error: tree: megatron-core is installed there, and its files are not, as after pip "
+        "install -e; name the clone that they are in\n"
+    )
+    (project.tree / "megatron/other").rename(project.tree / "megatron/core")
+    (project.tree / INFO).rename(project.tree / "torch-2.0.dist-info")
+    missing = (
+        "packages are installed there, but megatron-core is not (there is no "
+        "megatron_core-*.dist-info), so nothing could be taken back; install it again, or name a "
+        "clone of Megatron-LM\n"
+    )
+    assert refused(project, "tree") == f"error: tree: {missing}"
+    project.tree.rename(project.root / "site-packages")
+    shutil.rmtree(project.root / "site-packages/torch-2.0.dist-info")
+    done = project.run("apply", "site-packages")
+    assert (done.code, done.err) == (1, f"error: site-packages: {missing}")
 
 
 @pytest.mark.parametrize("arguments", [(), ("tree", "--output", "o"), ("tree", "--release", "1.0")])

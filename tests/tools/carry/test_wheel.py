@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -217,6 +218,40 @@ def test_what_makes_no_wheel(project):
 
 
 # With a release and the series of this repository
+
+
+@pytest.mark.parametrize("place", range(0, 1600, 32))
+def test_a_damaged_wheel(project, place):
+    """Whatever the damage does to the archive, it is told as damage."""
+    path = release_wheel(project, release_files(project))
+    content = path.read_bytes()
+    path.write_bytes(content[:place] + b"\x55\xaa\x01\x63\x00\xff" + content[place + 6 :])
+    with suppress(Refusal):
+        build_wheel(Carrier.open(project.root / "SERIES.md"), "1.2.3", path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--python", "none"), "error: none: is not there; name a Python interpreter by its path"),
+        (
+            ("--output", "SERIES.md"),
+            "Error: Invalid value for '--output': Directory 'SERIES.md' is a file.",
+        ),
+    ],
+)
+def test_a_wrong_use(project, arguments, message):
+    done = project.run("wheel", "--release", "1.2.3", *arguments)
+    assert done.err.splitlines()[-1] == message
+
+
+def test_an_interpreter_that_is_none(project):
+    done = project.run("wheel", "--release", "0.19.2", "--python", "/bin/true")
+    assert (done.code, done.err) == (
+        1,
+        "Fetching the wheel of megatron-core 0.19.2 for /bin/true\n"
+        "error: /bin/true: pip ran under it and fetched nothing; name a Python interpreter\n",
+    )
 
 
 def test_the_same_bytes_wherever_it_is_made(project, monkeypatch):
