@@ -118,7 +118,10 @@ class LinkChecker:
         if link.pr is not None:
             dependencies = sources(self._carrier, self._pull_request(link.pr))
             below = [self._heads[d.branch] for d in dependencies if d.branch in self._heads] + below
-        return self._repository.merge_bases(commit, below[0])[0]
+        bases = self._repository.merge_bases(commit, below[0])
+        if not bases:
+            raise _Broken("it has no commit in common with what it is compared with")
+        return bases[0]
 
     def _span(self, link: Link, commit: Sha) -> Span:
         path = link.path or self._hashed(str(link.path_hash), commit)

@@ -8,24 +8,30 @@ from typing import Literal
 from urllib.parse import unquote
 
 from stack.errors import Refusal
+from stack.git_answers import encode
 
 Side = Literal["new", "old"]
 
+_NO_PATH = "names no file of a repository"
+_LONGEST_PATH = 4096  # in bytes, as Linux takes it
+
 _SHA = r"(?P<sha>[0-9a-fA-F]{7,64})"
+_NUMBER = "[1-9][0-9]{0,8}"
 _FRAGMENT = r"(?:#(?P<fragment>.*))?"
 _COMMIT = re.compile(rf"/commit/{_SHA}{_FRAGMENT}")
 _BLOB = re.compile(rf"/blob/{_SHA}/(?P<path>[^?#]+)(?:\?[^#]*)?{_FRAGMENT}")
-_PR_COMMIT = re.compile(rf"/pull/(?P<pr>\d+)/(?:commits|changes)/{_SHA}{_FRAGMENT}")
+_PR_COMMIT = re.compile(rf"/pull/(?P<pr>{_NUMBER})/(?:commits|changes)/{_SHA}{_FRAGMENT}")
 _PR_FILES = re.compile(
-    rf"/pull/(?P<pr>\d+)/(?:files|changes)/(?:(?P<old>[0-9a-fA-F]{{7,64}})\.\.)?{_SHA}{_FRAGMENT}"
+    rf"/pull/(?P<pr>{_NUMBER})/(?:files|changes)/"
+    rf"(?:(?P<old>[0-9a-fA-F]{{7,64}})\.\.)?{_SHA}{_FRAGMENT}"
 )
 _FORMS = (_COMMIT, _BLOB, _PR_COMMIT, _PR_FILES)
 _URL = re.compile(r"https?://[^\s<>\"'`]+")
 _DIFF = re.compile(
     r"diff-(?P<hash>[0-9a-f]{64})"
-    r"(?:(?P<side>[LR])(?P<first>[1-9]\d*)(?:-(?P=side)(?P<last>[1-9]\d*))?)?"
+    rf"(?:(?P<side>[LR])(?P<first>{_NUMBER})(?:-(?P=side)(?P<last>{_NUMBER}))?)?"
 )
-_LINES = re.compile(r"L(?P<first>[1-9]\d*)(?:C\d+)?(?:-L(?P<last>[1-9]\d*)(?:C\d+)?)?")
+_LINES = re.compile(rf"L(?P<first>{_NUMBER})(?:C\d+)?(?:-L(?P<last>{_NUMBER})(?:C\d+)?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +124,17 @@ def _link(
     where: str, text: str, form: re.Pattern[str], found: dict[str, str | None]
 ) -> Link | Unread:
     number, path, fragment = found.get("pr"), found.get("path"), found["fragment"]
+    if path is not None:
+        path = unquote(path, errors="surrogateescape")
+        if not _is_path(path):
+            return Unread(where, text, _NO_PATH)
     link = Link(
         where,
         text,
         pr=None if number is None else int(number),
         sha=str(found["sha"]).lower(),
         old=found.get("old") or ("base" if form is _PR_FILES else "parent"),
-        path=None if path is None else unquote(path, errors="surrogateescape"),
+        path=path,
     )
     if not fragment:
         return link
@@ -152,10 +162,11 @@ def _comments(text: str, name: str) -> Iterator[object]:
         place += len(text[place:]) - len(text[place:].lstrip())
         try:
             page, place = decoder.raw_decode(text, place)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # it reads no number of thousands of digits
+            line = text.count("\n", 0, getattr(error, "pos", place)) + 1
             raise Refusal(
-                f"{name}:{error.lineno}: not JSON: {error.msg}; give links line by line, or what "
-                "gh api repos/OWNER/REPO/pulls/N/comments answers"
+                f"{name}:{line}: not JSON: {getattr(error, 'msg', error)}; give links line by line, "
+                "or what gh api repos/OWNER/REPO/pulls/N/comments answers"
             ) from error
         yield from _flat(page)
 
@@ -176,12 +187,32 @@ def _read_comment(where: str, comment: object) -> Link | Unread:
     was = "" if comment.get("original_line") is None and comment.get("line") else "original_"
     sha = comment.get(f"{was}commit_id") or comment.get("commit_id")
     path = comment.get("path")
-    pr = re.search(r"/pull/(\d+)", url)
-    if pr is None or not isinstance(sha, str) or not isinstance(path, str):
+    pr = re.search(rf"/pull/({_NUMBER})(?!\d)", url)
+    if (
+        pr is None
+        or not isinstance(sha, str)
+        or not re.fullmatch(_SHA, sha)
+        or not isinstance(path, str)
+    ):
         return Unread(where, url, "a review comment has html_url, commit_id and path")
+    if not _is_path(path):
+        return Unread(where, url, _NO_PATH)
     side: Side = "old" if comment.get("side") == "LEFT" else "new"
     link = Link(where, url, int(pr[1]), sha.lower(), old="base", path=path, side=side)
     last, first = comment.get(f"{was}line"), comment.get(f"{was}start_line")
-    if not isinstance(last, int):
+    if last is None:
         return link
-    return replace(link, first=first if isinstance(first, int) else last, last=last)
+    ends = [last] if first is None else [first, last]
+    if not all(type(end) is int and end > 0 for end in ends):
+        return Unread(where, url, f"a line is a number from 1, not {json.dumps(ends)[:60]}")
+    return replace(link, first=min(ends), last=max(ends))
+
+
+def _is_path(path: str) -> bool:
+    """Whether git could have a file of that path; of others it says that they are outside."""
+    try:
+        name = encode(path)
+    except UnicodeEncodeError:
+        return False
+    parts = name.split(b"/")
+    return len(name) <= _LONGEST_PATH and b"\0" not in name and not {b"", b".", b".."} & {*parts}

@@ -167,6 +167,84 @@ def test_links_that_broke_and_forms_that_are_unknown_end_with_status_4(world, lo
     ]
 
 
+@pytest.mark.parametrize(
+    ("link", "why"),
+    [
+        ("blob/{long}/a%00b#L1", "names no file of a repository"),
+        ("blob/{long}/../../etc/passwd", "names no file of a repository"),
+        ("blob/{long}//etc/passwd", "names no file of a repository"),
+        (f"blob/{{long}}/{'a/' * 3000}b", "names no file of a repository"),
+        (f"blob/{{long}}/long.txt#L{'9' * 5000}", "names no lines, or lines of both sides"),
+        (f"pull/{'9' * 5000}/commits/{{long}}", "names a pull request, but no commit of it"),
+    ],
+)
+def test_an_odd_link_is_named_and_the_others_are_checked(world, long, link, why):
+    done = run_links(world, f"{HUB}/{link.format(long=long)}", f"{HUB}/commit/{long}")
+    assert (done.code, done.out) == (4, "")
+    *_, reached, odd, last = done.err.splitlines()
+    assert reached.split() == ["line", "2", long[:9], "by-hand", "reachable"]
+    assert odd.startswith(f"line 1: {HUB}/")
+    assert odd.endswith(why)
+    assert last == "2 links: 1 stand, 0 broken, 1 not understood."
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"path": "a\0b"}, "names no file of a repository"),
+        ({"path": "\ud800"}, "names no file of a repository"),
+        ({"path": "/"}, "names no file of a repository"),
+        ({"path": ""}, "names no file of a repository"),
+        ({"original_line": 0}, "a line is a number from 1, not [0]"),
+        ({"original_line": True}, "a line is a number from 1, not [true]"),
+        ({"original_line": "2"}, 'a line is a number from 1, not ["2"]'),
+        ({"original_start_line": -3}, "a line is a number from 1, not [-3, 2]"),
+        ({"original_commit_id": "main"}, "a review comment has html_url, commit_id and path"),
+        ({"original_commit_id": "a\0"}, "a review comment has html_url, commit_id and path"),
+        (
+            {"html_url": f"{HUB}/pull/{'9' * 5000}"},
+            "a review comment has html_url, commit_id and path",
+        ),
+    ],
+)
+def test_an_odd_comment_is_named_and_the_others_are_checked(world, long, changes, why):
+    sound = {
+        "html_url": f"{HUB}/pull/3#discussion_r1", "original_commit_id": long, "path": "long.txt",
+        "original_line": 2,
+    }  # fmt: skip
+    (world.root / "links.txt").write_text(json.dumps([sound | changes, sound]))
+    done = world.run("links", "links.txt")
+    assert (done.code, done.out) == (4, "")
+    *_, same, odd, last = done.err.splitlines()
+    assert same.split() == ["comment", "2", long[:9], "long.txt", "L2", "by-hand", "same"]
+    assert odd.startswith("comment 1: ")
+    assert odd.endswith(f": {why}")
+    assert last == "2 links: 1 stand, 0 broken, 1 not understood."
+
+
+def test_lines_of_a_comment_may_be_given_the_other_way_round(world, long):
+    comment = {
+        "html_url": f"{HUB}/pull/3#discussion_r1", "original_commit_id": long, "path": "long.txt",
+        "original_start_line": 9, "original_line": 2,
+    }  # fmt: skip
+    (world.root / "links.txt").write_text(json.dumps([comment]))
+    done = world.run("links", "--json", "links.txt")
+    assert json.loads(done.out)["links"][0]["span"] == {"path": "long.txt", "first": 2, "last": 9}
+
+
+def test_the_old_side_of_a_history_of_its_own(world):
+    tree = world.git("rev-parse", "by-hand^{tree}")
+    alone = world.git("commit-tree", tree, "-m", "Begin elsewhere")
+    both = world.git("commit-tree", tree, "-p", "by-hand", "-p", alone, "-m", "Take both")
+    world.git("branch", "--force", "by-hand", both)
+    (world.root / "links.txt").write_text(f"{HUB}/pull/3/files/{alone}#{hashed(NOTES)}L1")
+    done = world.run("links", "--json", "links.txt")
+    assert (done.code, done.err) == (4, "")
+    assert json.loads(done.out)["links"][0]["broken"] == (
+        "it has no commit in common with what it is compared with"
+    )
+
+
 def test_one_link_is_counted_as_one(world, long):
     done = run_links(world, f"{HUB}/commit/{long}")
     assert table(done)[-1] == "1 link: 1 stand, 0 broken, 0 not understood."
@@ -231,6 +309,11 @@ def test_input_that_is_no_list_of_links_is_refused(world):
         (
             '[{"html_url": }]',
             f"1: not JSON: Expecting value; give links line by line, or what {ask} answers",
+        ),
+        (
+            "[\n" + "[" * 100_000,
+            "1: not JSON: maximum recursion depth exceeded while decoding a JSON array from a "
+            f"unicode string; give links line by line, or what {ask} answers",
         ),
         ("\n\n", " holds no link; write one a line"),
     ):
