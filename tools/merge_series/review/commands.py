@@ -19,7 +19,7 @@ from merge_series.review.foundation import lay
 from merge_series.review.github import GitHub
 from merge_series.review.link import Link, Unread, read_links
 from merge_series.review.markdown import markdown
-from merge_series.review.publishing import in_words, plan, want
+from merge_series.review.publishing import in_words, plan, plan_again, want
 from merge_series.review.script import script
 from merge_series.review.since import since
 from merge_series.review.standing import find_pull_request, find_read_commit, stand
@@ -173,11 +173,12 @@ def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> N
     if not click.confirm("Change this on GitHub?", err=True):
         people.print("Nothing was changed.")
         return
-    for publication in publications:
-        for call in publication.calls:
-            github.call(call)
-        if publication.calls:
-            people.print(f"{publication.name}: done.")
+    for one, shown in zip(all_wanted, publications, strict=True):
+        if shown.calls:
+            # While the question stood there, people may have written into the body.
+            for call in plan_again(one, github.view(one.number), shown).calls:
+                github.call(call)
+            people.print(f"{shown.name}: done.")
 
 
 _COLOURS = {b"+": b"32", b"-": b"31", b"@": b"36"}

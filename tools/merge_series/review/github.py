@@ -92,10 +92,10 @@ class GitHub:
             data: Any = json.loads(text)
             ((host, repository),) = _URL.findall(data["url"])
             return Published(
-                body=data["body"],
-                base=data["baseRefName"],
-                head=Sha(data["headRefOid"]),
-                comments=tuple(comment["body"] for comment in data["comments"]),
+                body=_text(data["body"]),
+                base=_text(data["baseRefName"]),
+                head=Sha(_text(data["headRefOid"])),
+                comments=tuple(_text(comment["body"]) for comment in data["comments"]),
                 is_from_fork=data["isCrossRepository"],
                 host=host,
                 path=f"repos/{repository}/pulls/{number}",
@@ -131,6 +131,12 @@ class GitHub:
             name = " ".join(takewhile(lambda word: not word.startswith("-"), call.arguments))
             raise Refusal(f"gh {name} failed with status {done.returncode}: {said or 'no message'}")
         return done.stdout.decode("utf-8", "replace")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def without_tokens(text: str) -> str:

@@ -119,6 +119,26 @@ def plan(wanted: Wanted, published: Published) -> Publication:
     return Publication(name, tuple(changes), tuple(calls))
 
 
+def plan_again(wanted: Wanted, published: Published, shown: Publication) -> Publication:
+    """Find what has to change once it was agreed to.
+
+    Args:
+        wanted: What GitHub is to have.
+        published: What it has by now.
+        shown: What was agreed to.
+
+    Raises:
+        Refusal: Something else is to change by now, or as for ``plan``.
+    """
+    publication = plan(wanted, published)
+    if publication.changes != shown.changes:
+        raise Refusal(
+            f"{wanted.name}: changed on GitHub since this was shown; run again to see what is left "
+            "to do"
+        )
+    return publication
+
+
 def section(name: str, text: str) -> str:
     """What is ours of a PR's body: its description between the two markers.
 

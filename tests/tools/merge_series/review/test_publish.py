@@ -41,12 +41,15 @@ class Hub:
         (folder / "git").symlink_to(shutil.which("git"))
         return folder
 
-    def publish(self, *arguments, answer="", text=True, main=None):
+    def command(self, *arguments, main=None):
         place = ["--series", str(self.world.root / "SERIES.md"), "--repo", str(self.world.fork)]
         if main is not None:
             place += ["--main", main]
+        return [sys.executable, "-m", "merge_series", *place, "publish", *arguments]
+
+    def publish(self, *arguments, answer="", text=True, main=None):
         return subprocess.run(
-            [sys.executable, "-m", "merge_series", *place, "publish", *arguments],
+            self.command(*arguments, main=main),
             cwd=self.world.root,
             input=answer if text else answer.encode(),
             check=False,
@@ -117,6 +120,29 @@ def test_it_asks_and_then_changes_text_base_and_comments(hub):
         "url": "https://github.com/NVIDIA/Megatron-LM/pull/2",
     }
     assert state["prs"]["1"]["body"].startswith(BEGIN)
+
+
+def test_what_people_write_while_it_asks_stays(hub):
+    """And what nobody agreed to is not done."""
+    with subprocess.Popen(
+        hub.command("2", "3"),
+        cwd=hub.world.root,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        said = b""
+        while not said.endswith(b"[y/N]: "):
+            said += process.stderr.read(1)
+        hub.change("2", body=f"{PEOPLES}Written meanwhile.\r\n")
+        hub.change("3", baseRefName="ratchet")
+        _, rest = process.communicate(b"y\n")
+    assert (process.returncode, rest.decode()) == (
+        1,
+        "#2: done.\nerror: #3: changed on GitHub since this was shown; run again to see what is "
+        "left to do\n",
+    )
+    assert hub.state["prs"]["2"]["body"].startswith(f"{PEOPLES}Written meanwhile.\n\n{BEGIN}")
+    assert hub.state["prs"]["3"]["body"] == ""
 
 
 def test_only_what_stands_between_the_markers_is_written_again(hub):
@@ -311,6 +337,22 @@ def test_a_branch_that_is_not_pushed_and_a_body_that_is_too_long_are_refused(hub
     done = hub.publish("1", answer="y\n")
     assert done.returncode == 1
     assert done.stderr.endswith("GitHub takes 65536; shorten its texts in SERIES.md\n")
+    assert hub.state["calls"] == []
+
+
+@pytest.mark.parametrize(
+    "answer", [{"body": None}, {"headRefOid": 1}, {"comments": None}, {"comments": [{"body": None}]}]
+)
+def test_an_answer_that_is_not_gh_s(hub, answer):
+    hub.change("2", **answer)
+    done = hub.publish("2", answer="y\n")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "",
+        "error: gh pr view 2: its answer has no "
+        "baseRefName,body,comments,headRefOid,isCrossRepository,url; is this GitHub's gh, 2.0 or "
+        "newer?\n",
+    )
     assert hub.state["calls"] == []
 
 
