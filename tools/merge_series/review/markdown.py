@@ -2,20 +2,35 @@
 
 from collections.abc import Mapping
 
+from markdown_it import MarkdownIt
+
 from merge_series.review.allowed import ReadsChange
 from merge_series.review.description import Description
 from merge_series.review.synced import SyncedWithMain
 from process_groups.reads import Read
+from stack.errors import Refusal
 from stack.model import PullRequest, Series
 from stack.words import counted
 
 _TEXTS = ("Why", "What", "Tests", "Compatibility")
+# A label ends at a quotation mark and takes HTML; mermaid writes these characters so.
+_MERMAID = str.maketrans({"#": "#35;", '"': "#quot;", "&": "#amp;", "<": "#lt;", ">": "#gt;"})
 _SHORT = 7  # what GitHub shows of an id, and makes a link of
 
 
 def markdown(description: Description) -> str:
-    """The body of a PR."""
+    """The body of a PR.
+
+    Raises:
+        Refusal: A text has no end, so that all below it would be part of it.
+    """
     texts = description.pull_request.texts
+    for name in _TEXTS:
+        if not _has_end(texts.get(name, "")):
+            raise Refusal(
+                f"{description.pull_request.name}: its {name} in SERIES.md leaves a code block, a "
+                "comment or HTML open, which would hide what stands below it; close it there"
+            )
     parts = [f"### {name}\n\n{texts[name]}" for name in _TEXTS if texts.get(name)]
     if description.synced is not None:
         parts.append(f"### Sync\n\n{sync_text(description.synced)}")
@@ -101,8 +116,13 @@ def _row(pull_request: PullRequest, here: PullRequest) -> str:
 
 def _label(pull_request: PullRequest) -> str:
     state = "" if pull_request.state == "open" else f" ({pull_request.state})"
-    # A quotation mark would end the label; mermaid writes it so.
-    return f"{pull_request.name} {pull_request.branch}{state}".replace('"', "#quot;")
+    return f"{pull_request.name} {pull_request.branch.translate(_MERMAID)}{state}"
+
+
+def _has_end(text: str) -> bool:
+    """Whether a heading below a text is a heading."""
+    tokens = MarkdownIt("commonmark").parse(f"{text}\n\n# Below\n")
+    return tokens[-1].type == "heading_close" and tokens[-1].level == 0
 
 
 def _counts(change: ReadsChange) -> str:

@@ -21,8 +21,9 @@ def check_folder(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise Refusal(f"{folder}: is no folder; name another one")
-    found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not _is_dir(path))
-    if not found:
+    files = (path for path in folder.rglob("*") if not _is_dir(path))
+    first = next(files, None)  # of a home folder, the others are many
+    if first is None:
         return
     marker = folder / MARKER
     if marker.is_symlink() or not marker.is_file():
@@ -30,7 +31,7 @@ def check_folder(folder: Path) -> None:
             f"{folder}: is not empty and holds no site of merge_series; name another folder"
         )
     listed = {MARKER, *marker.read_text("utf-8", "surrogateescape").splitlines()}
-    for path in found:
+    for path in sorted(str(file.relative_to(folder)) for file in (first, *files)):
         if path not in listed:
             raise Refusal(
                 f"{folder / path}: is no file of the site that stands there; move it elsewhere, "

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from merge_series.review.allowed import compare
 from merge_series.review.markdown import reads_text
 from process_groups.reads import Read
@@ -212,3 +214,29 @@ def test_an_open_pr_without_a_branch_is_refused(stack):
         f"error: {stack.fork}: #4 has no branch both here; fetch it, or make it where your commits "
         "of it are: git branch both COMMIT\n"
     )
+
+
+@pytest.mark.parametrize("open_end", ["```python\nx = 1", "<!-- not said", "<pre>\n\nx", "~~~"])
+def test_a_text_without_an_end_is_refused(stack, open_end):
+    """On GitHub the rest of the body would be a part of it, that of people as well."""
+    series = stack.root / "SERIES.md"
+    text = series.read_text()
+    series.write_text(f"{text.rstrip()}\n\n{open_end}\n")
+    done = stack.run("describe", "4")
+    assert (done.code, done.out, done.err) == (
+        1,
+        "",
+        "error: #4: its Why in SERIES.md leaves a code block, a comment or HTML open, which would "
+        "hide what stands below it; close it there\n",
+    )
+    assert stack.run("describe", "1").code == 0
+    series.write_text(f"{text.rstrip()}\n\n- ```python\n  x = 1\n")
+    assert stack.run("describe", "4").code == 0
+
+
+def test_a_branch_of_any_name_is_a_label_of_the_graph(stack):
+    name = 'a<b>&"#c;d'
+    stack.git("branch", "-m", "both", name)
+    series = stack.root / "SERIES.md"
+    series.write_text(series.read_text().replace("`both`", f"`{name}`"))
+    assert '  pr4["#4 a#lt;b#gt;#amp;#quot;#35;c;d"]\n' in stack.run("describe", "4").out
