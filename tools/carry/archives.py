@@ -1,4 +1,4 @@
-"""What reading a damaged zip archive raises: more than one kind of error, by where the damage is."""
+"""What reading a damaged zip archive raises: one of several errors, by where the damage is."""
 
 import lzma
 import zipfile

@@ -49,7 +49,7 @@ def import_release(
         The new commit, or None if main has that release already.
 
     Raises:
-        Refusal: Main is checked out with changes of somebody's.
+        Refusal: Main is checked out with changes of somebody's, or where git cannot move it.
     """
     main = repository.resolve(branch_ref(MAIN))
     if main is not None and version in imported_releases(repository, main):
@@ -83,7 +83,8 @@ def _advance(repository: Repository, update: Update, name: str, inherited: Seque
         update.new or "", accept=(0, 1, 128), inherited=inherited,
     )  # fmt: skip
     if answer.status:
-        raise Refusal(
-            f"{repository.directory}: main is checked out with local changes; commit or stash "
-            f"them: {' '.join(answer.stderr.split())}"
-        )
+        said = " ".join(answer.stderr.split())
+        why = "and git cannot move it there"
+        if "would be overwritten" in said:
+            why = "with local changes; commit or stash them"
+        raise Refusal(f"{repository.directory}: main is checked out {why}: {said}")

@@ -121,7 +121,8 @@ def fetch_own_wheel(version: str, cache: Path, python: Path) -> Path:
         python: The interpreter; it needs no pip of its own.
 
     Raises:
-        Refusal: There is no such interpreter or no such wheel, it cannot be had, or it is recorded and not the one recorded.
+        Refusal: There is no such interpreter or no such wheel, it cannot be had, or it is recorded
+            and not the one recorded.
     """
     if not python.exists():
         raise Refusal(f"{python}: is not there; name a Python interpreter by its path")

@@ -128,7 +128,7 @@ def _prepare(temporary: Path, content: bytes, target: Path) -> Path:
 
 def _put_back(root: Path, before: Mapping[str, bytes | None], temporary: Path) -> None:
     """Bring back what stood there; the last first, since the first may say how to go back."""
-    for path, content in reversed(before.items()):
+    for path, content in reversed(list(before.items())):
         target = root / path
         if content is None:
             _remove(root, target)

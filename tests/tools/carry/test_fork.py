@@ -82,6 +82,16 @@ def test_local_changes_stay(fork, setting):
     assert worktree(fork)["megatron/notes"] == b"untracked\n"
 
 
+def test_a_lock_that_a_killed_git_left_is_not_told_as_local_changes(fork):
+    (fork.tree / ".git/index.lock").touch()
+    line = load(fork, "0.19.2", code=1)
+    assert line.startswith(
+        f"error: {fork.tree}: main is checked out and git cannot move it there: error: "
+        f"Unable to create '{fork.tree}/.git/index.lock': File exists. "
+    )
+    assert line.endswith("remove the file manually to continue.")
+
+
 def test_an_empty_repository_keeps_what_lies_in_it(project, wheels):
     path = "megatron/core/package_info.py"
     project.tree.rename(project.root / "unused")

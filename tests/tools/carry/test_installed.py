@@ -254,10 +254,11 @@ def test_what_is_kept_is_damaged(project, place):
     try:
         installation(project).undo()
     except Refusal as refusal:
-        assert "series-undo.zip: cannot be read" in str(refusal)
-        assert state(project) == after
+        said = str(refusal)
     else:
-        assert state(project) == before
+        said = ""
+    assert "series-undo.zip: cannot be read" in said or not said
+    assert state(project) == (after if said else before)
 
 
 def test_where_megatron_core_is_not_or_is_not_its_own(project):

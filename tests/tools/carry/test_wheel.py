@@ -249,8 +249,10 @@ def test_an_interpreter_that_is_none(project):
     done = project.run("wheel", "--release", "0.19.2", "--python", "/bin/true")
     assert (done.code, done.err) == (
         1,
-        "Fetching the wheel of megatron-core 0.19.2 for /bin/true\n"
-        "error: /bin/true: pip ran under it and fetched nothing; name a Python interpreter\n",
+        (
+            "Fetching the wheel of megatron-core 0.19.2 for /bin/true\n"
+            "error: /bin/true: pip ran under it and fetched nothing; name a Python interpreter\n"
+        ),
     )
 
 

@@ -164,9 +164,10 @@ def _comments(text: str, name: str) -> Iterator[object]:
             page, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError) as error:  # it reads no number of thousands of digits
             line = text.count("\n", 0, getattr(error, "pos", place)) + 1
+            said = getattr(error, "msg", error)
             raise Refusal(
-                f"{name}:{line}: not JSON: {getattr(error, 'msg', error)}; give links line by line, "
-                "or what gh api repos/OWNER/REPO/pulls/N/comments answers"
+                f"{name}:{line}: not JSON: {said}; give links line by line, or what "
+                "gh api repos/OWNER/REPO/pulls/N/comments answers"
             ) from error
         yield from _flat(page)
 

@@ -121,8 +121,10 @@ EDIT = "edits:\n- pr: 1\n  commit: 1\n"
         ),
         (
             EDIT + f"  before-call: g\n  insert: x = {'-' * 5000}1\n",
-            "5: insert: no Python statements: maximum recursion depth exceeded during ast "
-            "construction",
+            (
+                "5: insert: no Python statements: maximum recursion depth exceeded during ast "
+                "construction"
+            ),
         ),
         (EDIT + "  before-call: g\n  insert: '# x'\n", "5: insert: holds no statement"),
         (

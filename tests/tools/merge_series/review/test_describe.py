@@ -226,8 +226,10 @@ def test_a_text_without_an_end_is_refused(stack, open_end):
     assert (done.code, done.out, done.err) == (
         1,
         "",
-        "error: #4: its Why in SERIES.md leaves a code block, a comment or HTML open, which would "
-        "hide what stands below it; close it there\n",
+        (
+            "error: #4: its Why in SERIES.md leaves a code block, a comment or HTML open, which "
+            "would hide what stands below it; close it there\n"
+        ),
     )
     assert stack.run("describe", "1").code == 0
     series.write_text(f"{text.rstrip()}\n\n- ```python\n  x = 1\n")

@@ -312,8 +312,10 @@ def test_input_that_is_no_list_of_links_is_refused(world):
         ),
         (
             "[\n" + "[" * 100_000,
-            "1: not JSON: maximum recursion depth exceeded while decoding a JSON array from a "
-            f"unicode string; give links line by line, or what {ask} answers",
+            (
+                "1: not JSON: maximum recursion depth exceeded while decoding a JSON array from a "
+                f"unicode string; give links line by line, or what {ask} answers"
+            ),
         ),
         ("\n\n", " holds no link; write one a line"),
     ):

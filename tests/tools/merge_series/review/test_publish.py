@@ -138,8 +138,10 @@ def test_what_people_write_while_it_asks_stays(hub):
         _, rest = process.communicate(b"y\n")
     assert (process.returncode, rest.decode()) == (
         1,
-        "#2: done.\nerror: #3: changed on GitHub since this was shown; run again to see what is "
-        "left to do\n",
+        (
+            "#2: done.\nerror: #3: changed on GitHub since this was shown; run again to see what "
+            "is left to do\n"
+        ),
     )
     assert hub.state["prs"]["2"]["body"].startswith(f"{PEOPLES}Written meanwhile.\n\n{BEGIN}")
     assert hub.state["prs"]["3"]["body"] == ""
@@ -341,7 +343,8 @@ def test_a_branch_that_is_not_pushed_and_a_body_that_is_too_long_are_refused(hub
 
 
 @pytest.mark.parametrize(
-    "answer", [{"body": None}, {"headRefOid": 1}, {"comments": None}, {"comments": [{"body": None}]}]
+    "answer",
+    [{"body": None}, {"headRefOid": 1}, {"comments": None}, {"comments": [{"body": None}]}],
 )
 def test_an_answer_that_is_not_gh_s(hub, answer):
     hub.change("2", **answer)
@@ -349,9 +352,11 @@ def test_an_answer_that_is_not_gh_s(hub, answer):
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        "error: gh pr view 2: its answer has no "
-        "baseRefName,body,comments,headRefOid,isCrossRepository,url; is this GitHub's gh, 2.0 or "
-        "newer?\n",
+        (
+            "error: gh pr view 2: its answer has no "
+            "baseRefName,body,comments,headRefOid,isCrossRepository,url; is this GitHub's gh, 2.0 "
+            "or newer?\n"
+        ),
     )
     assert hub.state["calls"] == []
 
