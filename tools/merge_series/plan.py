@@ -1,6 +1,8 @@
 """What a sync has to do, and whether it may begin."""
 
 from carry.carried import Carrier
+from merge_series.left import left_heads
+from merge_series.operations import Operations
 from stack.command_line import typed
 from stack.errors import Refusal
 from stack.git_answers import Sha
@@ -89,9 +91,14 @@ def branch_heads(repository: Repository, pull_requests: tuple[PullRequest, ...])
         fetched = {pr.branch: _fetched(repository, pr.branch) for pr in missing}
         some = [pr for pr in missing if fetched[pr.branch]] or missing[:1]
         what = " and ".join(f"{pr.name} has no branch {pr.branch}" for pr in some)
-        commands = [f"git branch {pr.branch} {fetched[pr.branch] or 'COMMIT'}" for pr in some]
+        left = left_heads(Operations(repository).journal.records()).get(some[0].branch)
+        left = left if left and repository.resolve(left.head) else None
+        begin = left.head[:12] if left else "COMMIT"
+        commands = [f"git branch {pr.branch} {fetched[pr.branch] or begin}" for pr in some]
         if fetched[some[0].branch]:
             do = f"make what was fetched a branch: {' && '.join(commands)}"
+        elif left:
+            do = f"bring it back as it was {left.when}: {commands[0]}"
         elif some[0].commits:
             do = "build it (carry build) or fetch it"
         else:

@@ -751,3 +751,22 @@ def test_a_branch_without_commits_did_not_land_with_what_it_began_at(hand):
     rows = (hand.root / "SERIES.md").read_text()
     assert "| #1 | `one` | main | Do one | landed |" in rows
     assert "| #2 | `two` | main | Do two | open |" in rows
+
+
+def test_the_head_of_a_landed_branch_that_is_gone_is_named(pair):
+    pair.commit("main", {"README": "1\n"}, "Add a readme")
+    assert pair.run("sync").code == 0
+    head = pair.heads()["parent"]
+    pair.squash("parent", "Do parent (#1)")
+    pair.git("branch", "-D", "parent")
+    done = pair.run("sync")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: {pair.fork}: #1 has no branch parent here; bring it back as it was after "
+            f"sync 1: git branch parent {head[:12]}\n"
+        ),
+    )
+    pair.git("branch", "parent", head[:12])
+    assert pair.run("sync").code == 0
+    assert pair.states() == ["landed", "open"]
