@@ -332,3 +332,28 @@ def test_a_kill_between_the_branches_and_the_file_writes_the_file(made, found, l
         "Repaired: an earlier fold was killed while it moved branches; moved 0 more."
     )
     assert made.file.read_text() == left
+
+
+def test_a_file_that_is_gone_stops_an_undo(made):
+    before = made.heads()
+    made.file.unlink()
+    done = made.run("undo")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: {made.file}: gone since fold 3; nothing was moved; put it back as it was "
+            "then, and run again\n"
+        ),
+    )
+    assert (made.heads(), made.file.exists()) == (before, False)
+
+
+def test_a_kill_before_a_file_that_is_gone_leaves_it_so(made):
+    record = made.fork / ".git/merge_series/done/3.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "state": "moving"}))
+    made.file.unlink()
+    done = made.run("sync")
+    assert done.err.splitlines()[0] == (
+        "Repaired: an earlier fold was killed while it moved branches; moved 0 more."
+    )
+    assert not made.file.exists()
