@@ -50,7 +50,7 @@ class ReadScanner:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._kept = KeptReads(repository.common_directory / "merge_series" / "reads")
+        self._kept = KeptReads(repository.state_folder / "reads")
         self._cache: ScanCache | None = None
         self._size = 0
         self._latest: dict[tuple[str, str], None] = {}

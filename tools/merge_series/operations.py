@@ -87,7 +87,7 @@ class Operations:
     def __init__(self, repository: Repository, *, update_worktrees: bool = False) -> None:
         self._repository = repository
         self._lock: tuple[int, ...] = ()
-        self.folder = repository.common_directory / "merge_series"
+        self.folder = repository.state_folder
         self.journal = Journal(self.folder / "done")
         self.update_worktrees = update_worktrees
 

@@ -65,7 +65,7 @@ class Recorded:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._folder = repository.common_directory / "merge_series" / "resolutions"
+        self._folder = repository.state_folder / "resolutions"
 
     def find(self, group: Group, among: Iterable[Group]) -> Resolution | None:
         """The resolution of a conflict, the first of ``group``, which holds all named with it.

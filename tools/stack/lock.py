@@ -46,7 +46,7 @@ def lock_repository(repository: Repository) -> Iterator[int]:
     Raises:
         Refusal: Another run holds it.
     """
-    folder = repository.common_directory / "merge_series"
+    folder = repository.state_folder
     folder.mkdir(exist_ok=True)
     busy = "another merge_series or carry is at work in this repository"
     with lock(folder / "lock", busy) as descriptor:

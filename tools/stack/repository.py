@@ -106,6 +106,21 @@ class Repository:
         return Path(self._repo.common_dir).resolve()
 
     @property
+    def state_folder(self) -> Path:
+        """Where the tools keep what they know of this repository; it may not be there yet.
+
+        Raises:
+            Refusal: Something else stands there.
+        """
+        folder = self.common_directory / "merge_series"
+        if folder.exists() and not folder.is_dir():
+            raise Refusal(
+                f"{folder}: a file stands where merge_series keeps its state; move it away, then "
+                "run again"
+            )
+        return folder
+
+    @property
     def is_shallow(self) -> bool:
         """Whether history was cut off by a shallow clone."""
         return (self.common_directory / "shallow").exists()
