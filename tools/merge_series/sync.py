@@ -40,6 +40,7 @@ from merge_series.stopped import (
     refuse_undeclared,
     waiting_sync,
 )
+from merge_series.unfolded import left_behind
 from stack.command_line import typed
 from stack.errors import Refusal
 from stack.git_answers import Sha
@@ -220,6 +221,8 @@ class Syncer:
                     self._told(f"{branch}: merged {result.source}{_conflicts(result)}")
                     merged.append(result)
         self._tell_emptied({record.branch for record in merged}, tips, main)
+        for sentence in left_behind(self._repository, self._carrier, main).values():
+            self._told(sentence)
         return tuple(merged), None
 
     def _merge_branch(

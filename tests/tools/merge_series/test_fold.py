@@ -1,5 +1,7 @@
 """``fold``: PRs superseded by one, with a commit for each."""
 
+import json
+
 import pytest
 
 
@@ -441,3 +443,39 @@ def test_what_a_successor_is_on_is_not_dropped(hand):
         ),
     )
     assert hand.heads() == before
+
+
+def left_behind(branch, commits, more, *, on="whole"):
+    return (
+        f"{branch} got {more} since #9 superseded #{'2' if branch == 'left' else '3'}, which {on} "
+        f"lacks: {commits[0][:12]} 'Go on'{' and 1 more' if len(commits) > 1 else ''}; take it "
+        f"over (git switch {on} && git cherry-pick -x {' '.join(c[:12] for c in commits)}), or say "
+        "by its id in the message of a commit there that it is left out"
+    )
+
+
+@pytest.mark.parametrize("dependents", [True, False])
+def test_commits_on_a_branch_that_was_folded_are_told(diamond, monkeypatch, dependents):
+    numbers = ("2", "3") if dependents else ("2", "3", "4", "5")
+    assert fold(diamond, *numbers).code == 0
+    assert "left got" not in diamond.run("sync").err
+    assert diamond.run("verify").code == 0
+    # Where no branch on it records the heads, the time of the fold has to tell.
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-02T03:04:06+00:00")
+    first = diamond.commit("left", {"left.txt": "2\n"}, "Go on")
+    second = diamond.commit("left", {"left.txt": "3\n"}, "Go on again")
+    said = left_behind("left", [first, second], "2 commits")
+    assert said in diamond.run("status").err.splitlines()
+    assert said in diamond.run("sync").err.splitlines()
+    assert json.loads(diamond.run("status", "--json").out)["changes"] == [said]
+    done = diamond.run("verify", "--json")
+    assert (done.code, [check for check in json.loads(done.out) if check["found"]]) == (
+        4,
+        [{"branch": "whole", "name": "holds all of #2", "found": said, "note": ""}],
+    )
+    diamond.git("switch", "--quiet", "whole")
+    diamond.git("cherry-pick", "-x", first)
+    diamond.git("switch", "--quiet", "main")
+    assert "left got 1 commit since #9" in diamond.run("status").err
+    diamond.commit("whole", {"more.txt": "1\n"}, f"Leave out what {second} does")
+    assert "left got" not in diamond.run("status").err
