@@ -103,11 +103,6 @@ def used_before(tree: ast.Module) -> set[str]:
     return {name for name, where in first.items() if used.get(name, where) < where}
 
 
-def assigned(tree: ast.Module) -> set[tuple[Scope, str]]:
-    """Names bound by other statements than imports, each with the definition it is bound in."""
-    return {place for _, place in _assigned(tree.body, ())}
-
-
 def meanings(tree: ast.Module) -> dict[tuple[Scope, str], tuple[Meaning, ...]]:
     """What each name is bound to, one after the other, by the definition it is bound in.
 

@@ -10,10 +10,10 @@ Whatever is not certain is refused: a wrong silent merge is the worst thing this
 
 import codecs
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from merge_series.bound_names import assigned, mentioned, unbound, used_before
+from merge_series.bound_names import meanings, mentioned, unbound, used_before
 from merge_series.import_checks import (
     Stages,
     check_meanings,
@@ -29,6 +29,7 @@ from merge_series.import_statements import (
     NotSettled,
     Scope,
     Statement,
+    namespace,
     parse,
     parse_tree,
     repeated,
@@ -277,15 +278,18 @@ class _Merging:
         Or that each side imports, by one of several statements, and the result by none.
         """
         lost = set()
-        first, second = ({name.bound for name in stage.names} for stage in self._stages[1:])
+        base, *sides = ({(namespace(n.scope), n.bound) for n in s.names} for s in self._stages)
+        by_both = {name for _, name in sides[0]} & {name for _, name in sides[1]}
         for text in _variants(result):
-            bound = {name.bound for name in parse(text).names}
-            bound |= {name for _, name in assigned(parse_tree(text))}
-            lost |= (first & second & mentioned(text)) - bound
+            bound, told = set(meanings(parse_tree(text))), mentioned(text)
+            lost |= (by_both & told) - {name for _, name in bound}
             for side in self._stages[1:]:
-                dropped = {n.bound for n in self._stages[0].names} - {n.bound for n in side.names}
-                fresh = mentioned(text) - mentioned(b"".join(side.lines))
-                lost |= (dropped & fresh) - bound
+                fresh = told - mentioned(b"".join(side.lines))
+                lost |= {
+                    name
+                    for inside, name in base - set(meanings(side.tree))
+                    if name in fresh and not _is_seen(name, inside, bound)
+                }
         return lost
 
     def _put_back(self, missing: Iterable[str], dropped: set[Imported]) -> set[Imported]:
@@ -334,6 +338,11 @@ def _variants(result: MergedImports) -> list[bytes]:
     for text in texts:
         parse_tree(text)
     return texts if result.left else texts[:1]
+
+
+def _is_seen(name: str, inside: Scope, bound: Collection[tuple[Scope, str]]) -> bool:
+    """Whether a definition, or one around it, binds a name."""
+    return any((inside[:end], name) in bound for end in range(len(inside) + 1))
 
 
 def _is_trivia(line: bytes) -> bool:

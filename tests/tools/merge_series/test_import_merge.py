@@ -117,6 +117,15 @@ CASES = {
             "    cccccccccccccccccc,\n    dddddddddddd,\n)\n"
         ),
     ),
+    "a name that one side only mentions, and another function imports for itself": (
+        "from x import a, b\n\n\ndef f(): pass\n",
+        ("from x import a, b, c\n\n\ndef f(): cast('a', c)\n\n\ndef g():\n    from y import a\n"),
+        "from x import b, d\n\n\ndef f(): pass\n",
+        (
+            "from x import a, b, c, d\n\n\ndef f(): cast('a', c)\n\n\n"
+            "def g():\n    from y import a\n"
+        ),
+    ),
     "a comment above a statement stays with it": (
         "import os\n# why\nfrom x import a\n",
         "import os\n# why\nfrom x import a, b\n",
