@@ -13,36 +13,36 @@ Stages = tuple[Parsed, Parsed, Parsed]
 
 
 def check_moves(stages: Stages, result: Parsed) -> None:
-    """Where one side moved a name to another block, the other may not use it more or change it.
+    """Where one side took an import to another block, the other may not use it more or change it.
 
     Raises:
         NotSettled: A definition of the result uses it more often, or it is imported otherwise.
     """
     base, *sides = stages
+    places = {(name.bound, name.scope) for name in base.names}
     for mover, other in (sides, sides[::-1]):
-        gone, fresh = set(base.names) - set(mover.names), set(mover.names) - set(base.names)
+        gone, fresh = _changed(base, mover)
         blocks = {(name.bound, name.scope) for name in gone}
         anew = {(name.bound, name.scope) for name in fresh}
-        moved = {bound for bound, _ in blocks} & {bound for bound, _ in anew - blocks}
-        if not moved:
-            continue
-        more = loads(result.tree) - loads(mover.tree)
-        used = sorted({name for name, _, _ in more if name in moved})
+        more = {name for name, _, _ in loads(result.tree) - loads(mover.tree)}
+        used = sorted({bound for bound, _ in blocks} & {b for b, _ in anew - blocks} & more)
         if used:
             raise NotSettled(
                 f"one side moved the import of {', '.join(used)} to another block and the "
                 "other uses it anew"
             )
-        theirs = set(other.names) - set(base.names)
+        taken = {bound for bound, _ in places} & {bound for bound, _ in anew - places}
+        theirs = _changed(base, other)
         changed = sorted(
             bound
-            for bound in moved & {name.bound for name in theirs}
-            if _of(bound, theirs) != _of(bound, fresh)
+            for bound in taken
+            if all(_of(bound, names) for names in theirs)
+            and _of(bound, theirs[1]) != _of(bound, fresh)
         )
         if changed:
             raise NotSettled(
-                f"one side moved the import of {', '.join(changed)} to another block and the "
-                "other imports it otherwise"
+                f"one side took the import of {', '.join(changed)} to another block and the other "
+                "imports it otherwise"
             )
 
 
@@ -112,6 +112,11 @@ def check_submodules(stages: Stages, result: Parsed) -> None:
 def _tried(text: Parsed) -> set[tuple[Scope, str]]:
     """The modules imported in try blocks, each with its block."""
     return {(name.scope, name.module) for name in text.names if "try" in name.scope}
+
+
+def _changed(base: Parsed, side: Parsed) -> tuple[set[Imported], set[Imported]]:
+    """The names that a side imports no longer, and those that it imports anew."""
+    return set(base.names) - set(side.names), set(side.names) - set(base.names)
 
 
 def _of(bound: str, names: Collection[Imported]) -> set[Imported]:

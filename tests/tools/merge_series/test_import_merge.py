@@ -388,7 +388,13 @@ def f(v: A):
             "import os\nfrom x import a\n\n\ndef f():\n    a()\n",
             "import os\n\n\ndef f():\n    from x import a\n    a()\n",
             "import os\nfrom y import a\n\n\ndef f():\n    a()\n",
-            "one side moved the import of a to another block and the other imports it otherwise",
+            "one side took the import of a to another block and the other imports it otherwise",
+        ),
+        (
+            "from x import a\n\n\ndef f():\n    a()\n",
+            "from x import a\nimport os\n\n\ndef f():\n    from x import a\n    a()\n",
+            "from y import a\n\n\ndef f():\n    a()\n",
+            "one side took the import of a to another block and the other imports it otherwise",
         ),
         (
             "try:\n    from x import a\nexcept OSError:\n    a = b = None\n",
