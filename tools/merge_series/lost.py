@@ -150,7 +150,7 @@ class _Finder:
         branch, head = pull_request.branch, last.head[:12]
         what = (
             f"branch {branch} was rewritten: it no longer holds {head}, its head {last.when}; "
-            "review links into it broke; "
+            "review links into what was pushed of it broke; "
         )
         if self.repository.resolve(last.head) is None:
             return (

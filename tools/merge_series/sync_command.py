@@ -122,8 +122,9 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
 
 
 def _show_landed(place: Place, result: Synced, *, is_kept: bool) -> None:
+    kept = "its branch is kept" if result.pending is None else "the sync records it when it ends"
     for number, commit in result.landed.items():
-        people.print(f"#{number} landed in {place.main} as {commit[:12]}; its branch is kept.")
+        people.print(f"#{number} landed in {place.main} as {commit[:12]}; {kept}.")
     if result.series_diff:
         text = report.rewritten(place.series, result.series_diff, is_kept=is_kept)
         people.print(text, soft_wrap=True)

@@ -12,7 +12,7 @@ from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.lost import lost
 from merge_series.operations import Operations
 from merge_series.place import Place
-from merge_series.plan import resolve_main
+from merge_series.plan import newer_mains, resolve_main
 from merge_series.reachable import count_commits
 from merge_series.stopped import how_it_waits
 from merge_series.unfolded import check_folded, left_behind
@@ -41,6 +41,7 @@ def status_command(place: Place, *, as_json: bool) -> None:
             said.append(str(refusal))
         behind = tuple(left_behind(repository, carrier, main).values())
         gone = lost(repository, carrier, operations, place.main, main)
+        said += newer_mains(repository, place.main, main)
         killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:
         branches = [_status_json(row) for row in rows]

@@ -479,3 +479,23 @@ def test_commits_on_a_branch_that_was_folded_are_told(diamond, monkeypatch, depe
     assert "left got 1 commit since #9" in diamond.run("status").err
     diamond.commit("whole", {"more.txt": "1\n"}, f"Leave out what {second} does")
     assert "left got" not in diamond.run("status").err
+
+
+def test_one_fold_after_another_takes_nothing_from_a_branch_between(hand):
+    hand.declare("#1 one main", "#2 two #1", "#3 three #2")
+    for branch, on in (("one", "main"), ("two", "one"), ("three", "two")):
+        hand.grow(branch, on, {f"{branch}.txt": "1\n"})
+    assert fold(hand, "1").code == 0
+    assert hand.run("sync").code == 0
+    assert fold(hand, "3", pr="10", branch="other").code == 0
+    series = (hand.root / "SERIES.md").read_text()
+    assert "| #2 | `two` | #9 | Do two | open |" in series
+    # What #2 holds of #1 came into #3 with #2, and is none of what #2 has to keep.
+    done = hand.run("sync")
+    assert (done.code, done.err) == (
+        0,
+        (
+            "Every branch is up to date; nothing was changed.\n"
+            "5 commits stood on the branches before; 5 of them are reachable now.\n"
+        ),
+    )

@@ -119,6 +119,8 @@ def test_main_that_moves_on_in_the_same_lines_still_conflicts_there(pair):
     pair.commit("main", {"notes.txt": "one\nTWO! and more\nthree\n"}, "Change what landed")
     done = pair.run("sync")
     assert done.code == 3
+    landing = pair.git("rev-parse", "--short=12", "main~1")
+    assert lines(done)[-1] == f"#1 landed in main as {landing}; the sync records it when it ends."
     assert pair.states() == ["open", "open"]
     desk = pair.fork / ".git/merge_series/worktree"
     merged = (desk / "notes.txt").read_text().splitlines()
@@ -178,8 +180,9 @@ def test_a_branch_that_went_on_after_it_landed_stops(pair):
         f"error: main has #1 as {landing[:12]} 'Do parent (#1)', but that is not parent at "
         f"{head[:12]} merged into the commit before: they differ in late.txt, notes.txt; nothing "
         "was changed. If parent went on since, move what is new to a PR of its own; if main has "
-        "it in another form, merge main by hand into every branch that holds parent and write "
-        "landed in its row; if that commit is no landing of it, merge main into parent by hand\n"
+        f"it in another form, merge main by hand (git switch child && git merge {landing[:12]}) "
+        "and write landed in its row; if that commit is no landing of it, merge main by hand (git "
+        f"switch parent && git merge {landing[:12]})\n"
     )
 
 
@@ -716,7 +719,7 @@ def test_a_child_that_main_has_left_empty_is_reported(hand):
     done = hand.run("sync")
     assert lines(done)[:2] == [
         "child: merged #1",
-        "child: holds nothing that #1 does not",
+        "child: holds nothing that #1 does not; if nothing is to come, its PR can be closed",
     ]
     assert "holds nothing" not in hand.run("sync").err
 
