@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from carry.bases import Base
-from carry.edits import EditFile, EditMismatch, apply_layers, load_edit_files, not_landing
+from carry.edits import (
+    EditFile,
+    EditMismatch,
+    apply_layers,
+    load_edit_files,
+    not_landing,
+    probe_layers,
+)
 from carry.generated import check_regenerable
 from stack.errors import Refusal
 from stack.model import PullRequest, Series, SeriesCommit
@@ -72,6 +79,23 @@ class Carrier:
             EditMismatch: An edit does not match the text.
         """
         return apply_layers(self.edit_files[path], source, layers_of(pull_requests)).text
+
+    def edits_in(
+        self, path: str, source: bytes, pull_requests: Sequence[PullRequest]
+    ) -> tuple[dict[int, set[str]], dict[int, set[str]]]:
+        """The edits of ``path`` by PR, as places: all of them, and those whose result stands.
+
+        Raises:
+            Refusal: The text is no Python.
+        """
+        every: dict[int, set[str]] = {}
+        standing: dict[int, set[str]] = {}
+        for result in probe_layers(self.edit_files[path], source, layers_of(pull_requests)):
+            number, place = result.edit.pr, result.edit.place
+            every.setdefault(number, set()).add(place)
+            if result.state == "already applied":
+                standing.setdefault(number, set()).add(place)
+        return every, standing
 
     def commit_files(
         self, base: Base, pull_request: PullRequest, commit: SeriesCommit

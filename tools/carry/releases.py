@@ -68,7 +68,8 @@ def fetch_release(version: str, cache: Path, releases: Mapping[str, Release] = R
         raise Refusal(
             f"megatron-core {version}: not a recorded release (recorded: {', '.join(releases)}); "
             "to record it, add a line to RELEASES in tools/carry/releases.py: "
-            f'"{version}": Release("3.12", "<sha256 of its wheel>"),'
+            f'"{version}": Release("3.12", "<sha256 of its wheel>"), which pip hash prints; carry '
+            "report and carry wheel need no record"
         )
     release = releases[version]
     for wheel in sorted(cache.glob(f"megatron_core-{version}-*.whl")):

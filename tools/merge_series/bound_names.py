@@ -6,13 +6,35 @@ import re
 import symtable
 from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
 
-from merge_series.import_statements import Scope, blocks, encoding_of, parse_tree
+from merge_series.import_statements import (
+    Scope,
+    blocks,
+    encoding_of,
+    imports_of,
+    namespace,
+    parse_tree,
+)
 
 _ALWAYS = frozenset(dir(builtins)) | {
     "__annotations__", "__builtins__", "__cached__", "__doc__", "__file__", "__loader__",
     "__name__", "__package__", "__path__", "__spec__", "__class__",
 }  # fmt: skip
+
+
+class Meaning(NamedTuple):
+    """What a name is bound to at one place.
+
+    Attributes:
+        scope: The blocks around an import; of anything else the definition alone.
+        source: What is imported; ``("", "")`` of anything else.
+    """
+
+    scope: Scope
+    source: tuple[str, str]
 
 
 def unbound(text: bytes) -> frozenset[str]:
@@ -81,25 +103,37 @@ def used_before(tree: ast.Module) -> set[str]:
     return {name for name, where in first.items() if used.get(name, where) < where}
 
 
-def assigned(tree: ast.Module) -> set[tuple[Scope, str]]:
-    """Names bound by other statements than imports, each with the definition it is bound in."""
-    return set(_assigned(tree.body, ()))
+def meanings(tree: ast.Module) -> dict[tuple[Scope, str], tuple[Meaning, ...]]:
+    """What each name is bound to, one after the other, by the definition it is bound in.
+
+    What is the same as the one before, in the same block, is left out.
+    """
+    imported = [
+        (statement.lineno, (namespace(name.scope), name.bound), Meaning(name.scope, name.source))
+        for statement, names in imports_of(tree)
+        for name in names
+    ]
+    others = [(n, place, Meaning(place[0], ("", ""))) for n, place in _assigned(tree.body, ())]
+    found: dict[tuple[Scope, str], list[Meaning]] = {}
+    for _, place, meaning in sorted([*imported, *others], key=itemgetter(0)):
+        found.setdefault(place, []).append(meaning)
+    return {place: tuple(one for one, _ in groupby(all_)) for place, all_ in found.items()}
 
 
-def _assigned(body: list[ast.stmt], inside: Scope) -> Iterator[tuple[Scope, str]]:
+def _assigned(body: list[ast.stmt], inside: Scope) -> Iterator[tuple[int, tuple[Scope, str]]]:
     for statement in body:
         is_definition = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         if is_definition:
-            yield inside, getattr(statement, "name", "")
+            yield statement.lineno, (inside, getattr(statement, "name", ""))
         for node in [statement, *ast.iter_child_nodes(statement)]:
             if not isinstance(node, ast.stmt):
                 for part in ast.walk(node):
                     for name in _bound_by(part):
-                        yield inside, name
+                        yield getattr(part, "lineno", statement.lineno), (inside, name)
         if isinstance(statement, ast.Global):
             # Said where the name is bound anew, if only by an import.
             for name in statement.names:
-                yield (), name
+                yield statement.lineno, ((), name)
         for block, inner in blocks(statement):
             yield from _assigned(inner, (*inside, block) if is_definition else inside)
 

@@ -149,15 +149,21 @@ class _Finder:
         What landed brought all that it held; a successor depends itself on what it does not bring.
         """
         series, history = self.carrier.series, self.history
-        superseded = [pr.number for pr in series if pr.state == "superseded"]
+        replaced, brought = set(), set()
+        for pull_request in series:
+            number = pull_request.number
+            if pull_request.state != "superseded" or number not in history.heads:
+                continue
+            reached = history.reached([history.heads[number]])
+            below = (series.pull_requests[n] for n in series.held[number])
+            others = [pr.number for pr in below if pr.state not in {"landed", "superseded"}]
+            theirs = {c.sha for n in others for c in history.own(n, series.held[n])}
+            replaced |= reached
+            brought |= reached - theirs
         landed = [pr.number for pr in series if pr.state == "landed"]
-        replaced = history.reached(history.heads[n] for n in superseded if n in history.heads)
         absorbed = {sha for commit in history.commits.values() for sha in commit.absorbs}
         starts = [history.heads[n] for n in landed if n in history.heads]
-        below = {n for number in superseded for n in series.held[number]}
-        others = [n for n in below if series.pull_requests[n].state not in {"landed", "superseded"}]
-        theirs = {c.sha for n in others for c in history.own(n, series.held[n])}
-        return history.reached([*starts, *(absorbed - replaced)]) | (replaced - theirs)
+        return history.reached([*starts, *(absorbed - replaced)]) | brought
 
     def _journal(self) -> dict[str, set[Sha]]:
         """Every head that the program left on a branch which SERIES.md does not name now."""

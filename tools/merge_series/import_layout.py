@@ -13,7 +13,7 @@ from typing import Any
 from carry.edits.imports import section_of, sort_key
 from carry.edits.layout import lay_out_import, names_of
 from merge_series.import_statements import Imported, NotSettled, Statement
-from merge_series.text_merge import merge_lines
+from merge_series.text_merge import merge_lines, one_sided
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,13 +241,10 @@ def _lead(
 def _three_way(
     base: tuple[bytes, ...] | None, ours: tuple[bytes, ...], theirs: tuple[bytes, ...]
 ) -> tuple[bytes, ...]:
-    if ours in (base, theirs):
-        return theirs
-    if theirs == base:
-        return ours
-    if any(line.strip() for line in (*ours, *theirs)):
+    lines = one_sided(base, ours, theirs)
+    if lines is None and any(line.strip() for line in (*ours, *theirs)):
         raise NotSettled("both sides changed the comments between its imports")
-    return max(ours, theirs)
+    return max(ours, theirs) if lines is None else lines
 
 
 def _statement(key: Key, items: Sequence[Item | None], names: list[str], newline: bytes) -> bytes:
@@ -274,8 +271,7 @@ def _statement(key: Key, items: Sequence[Item | None], names: list[str], newline
 
 def _one_sided(items: Sequence[Item | None]) -> bytes | None:
     """The statement as the only side has it that changed it."""
-    base, ours, theirs = (item.text if item else None for item in items)
-    return theirs if ours in (base, theirs) else ours if theirs == base else None
+    return one_sided(*(item.text if item else None for item in items))
 
 
 def _merged_text(items: Sequence[Item | None]) -> bytes | None:

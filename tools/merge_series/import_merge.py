@@ -8,20 +8,25 @@ conflict holds whole statements; those are written again, and every other byte i
 Whatever is not certain is refused: a wrong silent merge is the worst thing this program can do.
 """
 
-import ast
 import codecs
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from merge_series.bound_names import assigned, chains, loads, mentioned, unbound, used_before
+from merge_series.bound_names import meanings, mentioned, unbound, used_before
+from merge_series.import_checks import (
+    Stages,
+    check_meanings,
+    check_moves,
+    check_submodules,
+    check_tries,
+)
 from merge_series.import_layout import Key, key_of, lay_out, side_of
 from merge_series.import_statements import (
     Folding,
     Imported,
     NoImports,
     NotSettled,
-    Parsed,
     Scope,
     Statement,
     namespace,
@@ -29,7 +34,7 @@ from merge_series.import_statements import (
     parse_tree,
     repeated,
 )
-from merge_series.text_merge import Hunk, Piece, merge_lines
+from merge_series.text_merge import Hunk, Piece, merge_lines, one_sided
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +111,7 @@ def merge_imports(base: bytes, ours: bytes, theirs: bytes) -> MergedImports:
 class _Merging:
     """One merge, from its folded pieces to its text."""
 
-    def __init__(
-        self, stages: tuple[Parsed, Parsed, Parsed], folding: Folding, pieces: Sequence[Piece]
-    ) -> None:
+    def __init__(self, stages: Stages, folding: Folding, pieces: Sequence[Piece]) -> None:
         self._stages = stages
         self._folding = folding
         self._pieces = [part for piece in pieces for part in self._split(piece)]
@@ -144,12 +147,8 @@ class _Merging:
         cores = [rest[: len(rest) - len(t)] for rest, t in zip(rests, tails, strict=True)]
         parts: list[Piece] = []
         for part in (Hunk(*heads), Hunk(*cores), Hunk(*tails)):
-            if part.ours in (part.theirs, part.base):
-                parts += part.theirs
-            elif part.theirs == part.base:
-                parts += part.ours
-            else:
-                parts.append(part)
+            lines = one_sided(part.base, part.ours, part.theirs)
+            parts += [part] if lines is None else lines
         mixed = any(
             isinstance(part, Hunk)
             and self._is_imports(part)
@@ -190,27 +189,6 @@ class _Merging:
         if not all(self._folding.unfold(line).endswith(b"\n") for line in lines):
             raise NotSettled("a conflicting statement ends the file without a line end")
         return scopes.pop()
-
-    def _check_moves(self, result: ast.Module) -> None:
-        """Where one side moved a name to another block, nothing else than there may use it.
-
-        Raises:
-            NotSettled: A definition of the result uses it more often.
-        """
-        base, *sides = self._stages
-        for mover in sides:
-            gone = set(base.names) - set(mover.names)
-            blocks = {(name.bound, name.scope) for name in gone}
-            fresh = {(name.bound, name.scope) for name in set(mover.names) - set(base.names)}
-            moved = {bound for bound, _ in blocks} & {bound for bound, _ in fresh - blocks}
-            if moved:
-                anew = loads(result) - loads(mover.tree)
-                used = sorted({name for name, _, _ in anew if name in moved})
-                if used:
-                    raise NotSettled(
-                        f"one side moved the import of {', '.join(used)} to another block and the "
-                        "other uses it anew"
-                    )
 
     def _written(self, wanted: set[Imported]) -> MergedImports:
         """The text in which the conflicting statements import what is wanted and not there yet."""
@@ -295,15 +273,23 @@ class _Merging:
         return missing | self._missing_mentions(result)
 
     def _missing_mentions(self, result: MergedImports) -> set[str]:
-        """Names that the result mentions, and whose import a side dropped that does not."""
+        """Names that the result mentions, and whose import a side dropped that does not.
+
+        Or that each side imports, by one of several statements, and the result by none.
+        """
         lost = set()
+        base, *sides = ({(namespace(n.scope), n.bound) for n in s.names} for s in self._stages)
+        by_both = {name for _, name in sides[0]} & {name for _, name in sides[1]}
         for text in _variants(result):
-            bound = {name.bound for name in parse(text).names}
-            bound |= {name for _, name in assigned(parse_tree(text))}
+            bound, told = set(meanings(parse_tree(text))), mentioned(text)
+            lost |= (by_both & told) - {name for _, name in bound}
             for side in self._stages[1:]:
-                dropped = {n.bound for n in self._stages[0].names} - {n.bound for n in side.names}
-                fresh = mentioned(text) - mentioned(b"".join(side.lines))
-                lost |= (dropped & fresh) - bound
+                fresh = told - mentioned(b"".join(side.lines))
+                lost |= {
+                    name
+                    for inside, name in base - set(meanings(side.tree))
+                    if name in fresh and not _is_seen(name, inside, bound)
+                }
         return lost
 
     def _put_back(self, missing: Iterable[str], dropped: set[Imported]) -> set[Imported]:
@@ -322,7 +308,6 @@ class _Merging:
             NotSettled: It does not.
         """
         expected = {name for name in wanted if name.scope in self._scopes}
-        before = [_meanings(stage.names, stage.tree) for stage in self._stages]
         early = set().union(*(used_before(stage.tree) for stage in self._stages))
         for text in _variants(result):
             parsed = parse(text)
@@ -335,40 +320,10 @@ class _Merging:
             late = sorted(used_before(parsed.tree) - early)
             if late:
                 raise NotSettled(f"{', '.join(late)} would be used above its import")
-            self._check_submodules(parsed)
-            self._check_moves(parsed.tree)
-            for place, meanings in _meanings(parsed.names, parsed.tree).items():
-                if len(meanings) > 1 and not any(
-                    meanings <= stage.get(place, set()) for stage in before
-                ):
-                    raise NotSettled(f"{place[1]} would be bound twice")
-
-    def _check_submodules(self, result: Parsed) -> None:
-        """``import a.b`` may not go for good where the result uses a.b and the dropping side not.
-
-        Raises:
-            NotSettled: It would; the name a may well be bound by another import.
-        """
-        there = {name.module for name in result.names}
-        for name in {n for stage in self._stages for n in stage.names if not (n.name or n.alias)}:
-            if name.module in there or name.module not in chains(result.tree):
-                continue
-            for side in self._stages[1:]:
-                if name not in side.names and name.module not in chains(side.tree):
-                    raise NotSettled(f"one side dropped {name.module} and the other uses it")
-
-
-def _meanings(
-    names: Iterable[Imported], tree: ast.Module
-) -> dict[tuple[Scope, str], set[tuple[str, str]]]:
-    """What each name is bound to, by the definition it is bound in."""
-    found: dict[tuple[Scope, str], set[tuple[str, str]]] = {}
-    for name in names:
-        found.setdefault((namespace(name.scope), name.bound), set()).add(name.source)
-    for inside, bound in assigned(tree):
-        if (inside, bound) in found:
-            found[inside, bound].add(("", ""))
-    return found
+            check_submodules(self._stages, parsed)
+            check_moves(self._stages, parsed)
+            check_tries(self._stages, parsed)
+            check_meanings(self._stages, parsed, self._scopes)
 
 
 def _variants(result: MergedImports) -> list[bytes]:
@@ -383,6 +338,11 @@ def _variants(result: MergedImports) -> list[bytes]:
     for text in texts:
         parse_tree(text)
     return texts if result.left else texts[:1]
+
+
+def _is_seen(name: str, inside: Scope, bound: Collection[tuple[Scope, str]]) -> bool:
+    """Whether a definition, or one around it, binds a name."""
+    return any((inside[:end], name) in bound for end in range(len(inside) + 1))
 
 
 def _is_trivia(line: bytes) -> bool:

@@ -136,7 +136,7 @@ def parse(text: bytes) -> Parsed:
     encoding, tree = encoding_of(text), parse_tree(text)
     lines = lines_of(text)
     found = list(_imports(tree.body, ()))
-    names = tuple(name for scope, node in found for name in _names(scope, node))
+    names = tuple(name for _, imported in imports_of(tree) for name in imported)
     if any(name.name == "*" for name in names):
         raise NotSettled("it imports with a star")
     statements = {}
@@ -146,6 +146,14 @@ def parse(text: bytes) -> Parsed:
             whole = b"".join(lines[first : last + 1])
             statements[first, last] = Statement(scope, tuple(_names(scope, node)), whole)
     return Parsed(tree, encoding, names, statements, lines)
+
+
+def imports_of(
+    tree: ast.Module,
+) -> Iterator[tuple[ast.Import | ast.ImportFrom, tuple[Imported, ...]]]:
+    """The import statements of a text in their order, each with the names it imports."""
+    for scope, node in _imports(tree.body, ()):
+        yield node, tuple(_names(scope, node))
 
 
 def parse_tree(text: bytes) -> ast.Module:

@@ -211,10 +211,24 @@ class _Finder:
             f"main has #{number} as {last}, but that is not {pull_request.branch} at "
             f"{seen.head[:12]} merged into the commit before: they differ in {paths}; nothing was "
             f"changed. If {pull_request.branch} went on since, move what is new to a PR of its "
-            "own; if main has it in another form, merge main by hand into every branch that holds "
-            f"{pull_request.branch} and write landed in its row; if that commit is no landing of "
-            f"it, merge main into {pull_request.branch} by hand"
+            f"own; if main has it in another form, {self._by_hand(seen)}write landed in its row; "
+            f"if that commit is no landing of it, merge main by hand ({self._merge(pull_request)})"
         )
+
+    def _by_hand(self, seen: Seen) -> str:
+        """How the branches that hold a PR get main's form of it."""
+        number = seen.pull_request.number
+        own = {c.sha for c in self.history.own(number, self.carrier.series.held[number])}
+        on = [
+            self._merge(pr)
+            for pr in self._open()
+            if pr.number != number and any(pr.number in self.history.holders(sha) for sha in own)
+        ]
+        return f"merge main by hand ({' && '.join(on)}) and " if on else ""
+
+    def _merge(self, pull_request: PullRequest) -> str:
+        main = self.line.commits[-1].sha
+        return f"git switch {pull_request.branch} && git merge {main[:12]}"
 
     def check_stated(self, main: Sha, known: Collection[int]) -> None:
         """Refuse where a PR is called landed, a branch holds it, and no commit of main names it."""

@@ -4,12 +4,12 @@ Branches only gain commits, and main does. One that was rebased, amended or rese
 a sync would go on from there as if they had never been.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from carry.carried import Carrier
 from merge_series.checks import Check
-from merge_series.journal import DoneSync
+from merge_series.left import Left, left_heads, left_main
 from merge_series.operations import Operations
 from merge_series.plan import sources, synced_pull_requests
 from stack.ancestry import Ancestry
@@ -19,19 +19,6 @@ from stack.git_answers import Sha
 from stack.model import PullRequest
 from stack.refs import heads
 from stack.repository import Repository
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """Where an operation left a branch, or main.
-
-    Attributes:
-        head: The commit.
-        when: Before or after which operation, as people name it.
-    """
-
-    head: Sha
-    when: str
 
 
 def refuse_lost(
@@ -69,31 +56,6 @@ def check_main(
     finder = _Finder.read(repository, carrier, operations, main_name, main)
     note = "" if finder.old_main else "nothing was synced yet"
     return Check(main_name, "holds what was synced", "".join(finder.main_lost()), note)
-
-
-def left_heads(records: Sequence[DoneSync]) -> dict[str, Left]:
-    """Where the last operation on each branch left it; what was undone is as before it."""
-    found: dict[str, Left] = {}
-    done = [record for record in records if record.state == "done"]
-    for record in done:
-        found |= {b: Left(head, f"after {record.name}") for b, head in record.new.items()}
-    for record in reversed(records):
-        # One that is under way may have moved the branch or not: both heads hold the old one.
-        if record.state != "done" and (not done or record.number > done[-1].number):
-            found |= {
-                branch: Left(head, f"before {record.name}")
-                for branch, head in record.old.items()
-                if head is not None
-            }
-    return found
-
-
-def left_main(records: Sequence[DoneSync]) -> Left | None:
-    """The commit of main that the last sync brought into the branches."""
-    for record in reversed(records):
-        if record.state == "done" and record.operation == "sync":
-            return Left(record.main, record.name)
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +150,7 @@ class _Finder:
         branch, head = pull_request.branch, last.head[:12]
         what = (
             f"branch {branch} was rewritten: it no longer holds {head}, its head {last.when}; "
-            "review links into it broke; "
+            "review links into what was pushed of it broke; "
         )
         if self.repository.resolve(last.head) is None:
             return (

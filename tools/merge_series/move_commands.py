@@ -15,6 +15,7 @@ from merge_series.push import plan_push, push
 from merge_series.recorded import Recorded
 from merge_series.stopped import refuse_stopped
 from merge_series.undo import to_redo, to_undo
+from stack.command_line import typed
 from stack.console import people
 from stack.git_answers import Sha
 from stack.repository import Repository
@@ -30,7 +31,10 @@ def undo_command(place: Place, *, dry_run: bool) -> None:
     if dry_run:
         people.print(f"Would take back {record.name}:")
     else:
-        people.print(f"Took back {record.name}; redo brings it again.")
+        people.print(
+            f"Took back {record.name}; {typed('merge_series redo')} brings it again.",
+            soft_wrap=True,
+        )
     _say_moved(record.new, record.old)
     _say_written(record, is_kept=not dry_run)
 

@@ -20,7 +20,7 @@ from merge_series.transaction import carry_out, repair
 from merge_series.worktrees import followers
 from stack.errors import ExitCode, Refusal
 from stack.git_answers import Sha
-from stack.lock import lock_repository
+from stack.lock import lock_repository, state_folder
 from stack.refs import heads
 from stack.repository import Repository
 
@@ -87,7 +87,7 @@ class Operations:
     def __init__(self, repository: Repository, *, update_worktrees: bool = False) -> None:
         self._repository = repository
         self._lock: tuple[int, ...] = ()
-        self.folder = repository.common_directory / "merge_series"
+        self.folder = state_folder(repository)
         self.journal = Journal(self.folder / "done")
         self.update_worktrees = update_worktrees
 

@@ -1,12 +1,17 @@
 """What a sync has to do, and whether it may begin."""
 
+from collections.abc import Iterator
+
 from carry.carried import Carrier
+from merge_series.left import left_heads
+from merge_series.operations import Operations
 from stack.command_line import typed
 from stack.errors import Refusal
 from stack.git_answers import Sha
 from stack.model import PullRequest
 from stack.refs import branch_ref, heads, refuse_busy
 from stack.repository import Repository
+from stack.words import counted
 
 
 def synced_pull_requests(carrier: Carrier) -> tuple[PullRequest, ...]:
@@ -58,6 +63,21 @@ def _full_name(repository: Repository, name: str) -> str:
     ).text  # fmt: skip
 
 
+def newer_mains(repository: Repository, name: str, main: Sha) -> Iterator[str]:
+    """Say of each remote's branch of main's name that it is ahead of main here."""
+    listed = repository.run(
+        "for-each-ref", "--format=%(refname:lstrip=2)%00%(objectname)", f"refs/remotes/*/{name}"
+    )
+    for line in listed.text.splitlines():
+        remote, _, head = line.partition("\0")
+        if head != main and repository.is_ancestor(main, Sha(head)):
+            ahead = counted(len(repository.commits(head, f"^{main}")), "commit")
+            yield (
+                f"{remote} is {ahead} ahead of {name} here; to go by it instead, say "
+                f"--main {remote}"
+            )
+
+
 def main_branch(repository: Repository, name: str) -> str:
     """The branch that main is where PRs are merged: without the name of a remote here.
 
@@ -84,16 +104,21 @@ def branch_heads(repository: Repository, pull_requests: tuple[PullRequest, ...])
         Refusal: A branch does not exist.
     """
     found = heads(repository, [pull_request.branch for pull_request in pull_requests])
-    missing = [pr for pr in pull_requests if pr.branch not in found]
+    missing = list({pr.number: pr for pr in pull_requests if pr.branch not in found}.values())
     if missing:
         fetched = {pr.branch: _fetched(repository, pr.branch) for pr in missing}
         some = [pr for pr in missing if fetched[pr.branch]] or missing[:1]
         what = " and ".join(f"{pr.name} has no branch {pr.branch}" for pr in some)
-        commands = [f"git branch {pr.branch} {fetched[pr.branch] or 'COMMIT'}" for pr in some]
+        left = left_heads(Operations(repository).journal.records()).get(some[0].branch)
+        left = left if left and repository.resolve(left.head) else None
+        begin = left.head[:12] if left else "COMMIT"
+        commands = [f"git branch {pr.branch} {fetched[pr.branch] or begin}" for pr in some]
         if fetched[some[0].branch]:
             do = f"make what was fetched a branch: {' && '.join(commands)}"
+        elif left:
+            do = f"bring it back as it was {left.when}: {commands[0]}"
         elif some[0].commits:
-            do = "build it (carry build) or fetch it"
+            do = f"build it ({typed('carry build', late=('--repo', '--main'))}) or fetch it"
         else:
             do = f"fetch it, or make it where your commits of it are: {commands[0]}"
         raise Refusal(f"{repository.directory}: {what} here; {do}")

@@ -18,6 +18,7 @@ from typing import Any
 
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha
+from stack.lock import state_folder
 from stack.merging import Conflict
 from stack.repository import Repository
 
@@ -65,7 +66,7 @@ class Recorded:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._folder = repository.common_directory / "merge_series" / "resolutions"
+        self._folder = state_folder(repository) / "resolutions"
 
     def find(self, group: Group, among: Iterable[Group]) -> Resolution | None:
         """The resolution of a conflict, the first of ``group``, which holds all named with it.

@@ -189,13 +189,28 @@ def _by_edits(sources: Sources, conflict: Conflict) -> Settled | Unsettled | Non
     source = None if newer is None else repository.read_file(newer, conflict.path)
     if source is None:
         return Unsettled(conflict.path, "the two sides stand on no common main that has this file")
+    older = repository.read_file(mains[1] if newer == mains[0] else mains[0], conflict.path)
+    return _edited(carrier, conflict, older, source, holds)
+
+
+def _edited(
+    carrier: Carrier,
+    conflict: Conflict,
+    older: bytes | None,
+    newer: bytes,
+    holds: tuple[PullRequest, ...],
+) -> Settled | Unsettled:
+    """The edits applied to the newer of two texts of main, without what main took back."""
+    kept = holds if older is None else _not_taken_back(carrier, conflict.path, older, newer, holds)
+    editors = [pr.name for pr in kept if carrier.edits(conflict.path, [pr])]
+    if not editors:
+        return Unsettled(conflict.path, "main took back a part of the edits, which it had")
     try:
-        text = carrier.text(conflict.path, source, holds)
+        text = carrier.text(conflict.path, newer, kept)
     except EditMismatch as mismatch:
         number, first = len(mismatch.lines), mismatch.lines[0]
         more = f" (and {counted(number - 1, 'edit')} more)" if number > 1 else ""
         return Unsettled(conflict.path, f"main's text does not take the edits{more}: {first}")
-    editors = [pr.name for pr in holds if carrier.edits(conflict.path, [pr])]
     how = f"the edits of {', '.join(editors)} applied to main's text"
     return Settled(conflict.path, conflict.stages[OURS].mode, text, how)
 
@@ -238,6 +253,21 @@ def _rebuilt(
         return carrier.text(path, source, holds)
     except EditMismatch:
         return None
+
+
+def _not_taken_back(
+    carrier: Carrier, path: str, older: bytes, newer: bytes, holds: tuple[PullRequest, ...]
+) -> tuple[PullRequest, ...]:
+    """The PRs whose edits main did not undo or rewrite after it had them; none if it had a part.
+
+    What landed is main's: to apply it to main's text anew would undo what main did since.
+    """
+    every, had = carrier.edits_in(path, older, holds)
+    _, has = carrier.edits_in(path, newer, holds)
+    gone = {number for number, places in had.items() if places - has.get(number, set())}
+    if any(had[number] != every[number] for number in gone):
+        return ()
+    return tuple(pr for pr in holds if pr.number not in gone)
 
 
 def _newer(repository: Repository, one: Sha, other: Sha) -> Sha | None:

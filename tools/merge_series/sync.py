@@ -25,6 +25,7 @@ from merge_series.merger import Merger, Planned, Stopped
 from merge_series.operations import Operations, Pending, StoppedSync
 from merge_series.plan import (
     branch_heads,
+    newer_mains,
     ready,
     refuse_shallow,
     resolve_main,
@@ -40,6 +41,7 @@ from merge_series.stopped import (
     refuse_undeclared,
     waiting_sync,
 )
+from merge_series.unfolded import left_behind
 from stack.command_line import typed
 from stack.errors import Refusal
 from stack.git_answers import Sha
@@ -179,7 +181,11 @@ class Syncer:
         refuse_changes(self._repository, self._carrier, self._operations, main)
         follows = self._operations.update_worktrees
         old = ready(self._repository, self._carrier, main, update_worktrees=follows)
-        return main, old, *self._merge_all(main, old, ())
+        merged, stopped = self._merge_all(main, old, ())
+        if not merged and stopped is None:
+            for sentence in newer_mains(self._repository, main_name, main):
+                self._told(sentence)
+        return main, old, merged, stopped
 
     def _find_landings(self, main: Sha, named: Mapping[int, str]) -> None:
         """Take the PRs that landed out of the branches that are synced."""
@@ -220,6 +226,8 @@ class Syncer:
                     self._told(f"{branch}: merged {result.source}{_conflicts(result)}")
                     merged.append(result)
         self._tell_emptied({record.branch for record in merged}, tips, main)
+        for sentence in left_behind(self._repository, self._carrier, main).values():
+            self._told(sentence)
         return tuple(merged), None
 
     def _merge_branch(
@@ -254,7 +262,10 @@ class Syncer:
         trees = self._repository.trees_of([commit for pair in pairs for commit in pair])
         for branch, mine, theirs in zip(below, trees[::2], trees[1::2], strict=True):
             if mine == theirs:
-                self._told(f"{branch}: holds nothing that {below[branch][0]} does not")
+                self._told(
+                    f"{branch}: holds nothing that {below[branch][0]} does not; "
+                    "if nothing is to come, its PR can be closed"
+                )
 
     def _steps(
         self, pull_request: PullRequest, tips: Heads, main: Sha

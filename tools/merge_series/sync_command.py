@@ -67,7 +67,7 @@ def sync_command(
         raise click.UsageError(f"--landed belongs to the sync that began; --{mode} knows it")
     if mode == "dry-run":
         result = dry_run(
-            place.repo, carrier, place.main, people.print, landed, update_worktrees=update_worktrees
+            place.repo, carrier, place.main, _say, landed, update_worktrees=update_worktrees
         )
         ended = _show(result, None, as_json=as_json)
         _show_landed(place, result, is_kept=False)
@@ -77,11 +77,16 @@ def sync_command(
             dropped = abort_sync(operations)
             people.print(f"Dropped the sync that waited at {dropped.branch}; no branch moved.")
             return ExitCode.DONE
-        syncer = Syncer(repository, carrier, operations, people.print)
+        syncer = Syncer(repository, carrier, operations, _say)
         result = syncer.continue_sync() if mode == "continue" else syncer.sync(place.main, landed)
         ended = _show(result, operations.worktree, as_json=as_json)
         _show_landed(place, result, is_kept=True)
         return ended
+
+
+def _say(sentence: str) -> None:
+    """Write what a sync tells, in which a command to copy stays whole."""
+    people.print(sentence, soft_wrap=True)
 
 
 def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
@@ -117,8 +122,9 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
 
 
 def _show_landed(place: Place, result: Synced, *, is_kept: bool) -> None:
+    kept = "its branch is kept" if result.pending is None else "the sync records it when it ends"
     for number, commit in result.landed.items():
-        people.print(f"#{number} landed in {place.main} as {commit[:12]}; its branch is kept.")
+        people.print(f"#{number} landed in {place.main} as {commit[:12]}; {kept}.")
     if result.series_diff:
         text = report.rewritten(place.series, result.series_diff, is_kept=is_kept)
         people.print(text, soft_wrap=True)

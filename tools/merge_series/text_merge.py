@@ -53,6 +53,13 @@ def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> list[Piece] | None:
     return None if status == _BINARY else _pieces(lines_of(bytes(out)), size)
 
 
+def one_sided[T](base: T, ours: T, theirs: T) -> T | None:
+    """What became of a thing that one side changed, or both in the same way; None of any other."""
+    if ours in (base, theirs):
+        return theirs
+    return ours if theirs == base else None
+
+
 def lines_of(text: bytes) -> list[bytes]:
     """The lines of a text with their ends; as for git, a line ends at LF alone."""
     return io.BytesIO(text).readlines()

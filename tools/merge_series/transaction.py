@@ -71,6 +71,11 @@ def refuse_in_the_way(repository: Repository, record: DoneSync) -> None:
     check_following(_following(record), [Path(file.path) for file in record.file_moves])
     for file in record.file_moves:
         now = _text(file)
+        if now is None:
+            raise Refusal(
+                f"{file.path}: gone since {record.name}; nothing was moved; put it back as it was "
+                "then, and run again"
+            )
         if now != file.before:
             diff = unified_diff(file.path, file.before, now) or "only the ends of its lines differ"
             raise Refusal(
@@ -145,7 +150,7 @@ def _repair(
 
 def _finish(repository: Repository, journal: Journal, record: DoneSync) -> DoneSync:
     for file in record.file_moves:
-        # One that somebody changed since is theirs.
+        # One that somebody changed or removed since is theirs.
         if _text(file) == file.before:
             temporary = Path(file.path).with_name(f".{Path(file.path).name}.new")
             temporary.write_bytes(encode(file.after))
@@ -177,8 +182,12 @@ def _refs(updates: Sequence[Update]) -> set[str]:
     return {update.ref for update in updates}
 
 
-def _text(file: FileChange) -> str:
-    return decode(Path(file.path).read_bytes())
+def _text(file: FileChange) -> str | None:
+    """What the file holds; None where it is gone."""
+    try:
+        return decode(Path(file.path).read_bytes())
+    except FileNotFoundError:
+        return None
 
 
 def _reason(record: DoneSync) -> str:

@@ -27,8 +27,8 @@ def to_undo(repository: Repository, operations: Operations) -> DoneSync:
             f"{typed('merge_series log')} lists the syncs"
         )
     record = replace(done[-1], state="undoing")
-    _refuse_moved(repository, record)
     _refuse_pushed(repository, record)
+    _refuse_moved(repository, record)
     refuse_in_the_way(repository, record)
     return record
 
@@ -60,12 +60,29 @@ def _refuse_moved(repository: Repository, record: DoneSync) -> None:
         if found is None and update.old is not None:
             _refuse_renamed(repository, record, branch, update.old)
         if found != update.old:
+            stands, do = _astray(branch, found, update.old)
             raise Refusal(
-                f"branch {branch} stands at {(found or 'nothing')[:12]} and no longer at "
-                f"{(update.old or 'nothing')[:12]}, where the {record.action} would move it from; "
-                f"nothing was moved; set it back (git branch --force {branch} "
-                f"{(update.old or 'COMMIT')[:12]}) or leave all as it is"
+                f"branch {branch} {stands}, where the {record.action} would move it from; nothing "
+                f"was moved; leave all as it is, or {do}"
             )
+
+
+def _astray(branch: str, found: Sha | None, expected: Sha | None) -> tuple[str, str]:
+    """Where a branch stands instead of where it was expected, and how it gets there."""
+    if found is None:
+        return (
+            f"is gone and no longer at {expected:.12}",
+            f"make it again (git branch {branch} {expected:.12})",
+        )
+    if expected is None:
+        return f"exists, at {found:.12}", f"give it another name (git branch -m {branch} NEW)"
+    return (
+        f"stands at {found:.12} and no longer at {expected:.12}",
+        (
+            f"keep what it holds now (git branch NEW {branch}) and set it back (git branch --force "
+            f"{branch} {expected:.12})"
+        ),
+    )
 
 
 def _refuse_renamed(repository: Repository, record: DoneSync, branch: str, head: Sha) -> None:
@@ -82,9 +99,12 @@ def _refuse_renamed(repository: Repository, record: DoneSync, branch: str, head:
 def _refuse_pushed(repository: Repository, record: DoneSync) -> None:
     """What somebody may have seen is not taken back: links to it would break."""
     if record.operation == "stack" and not record.merged:
-        return  # its branch began at the head of what it is on, and no commit was made
-    contains = [f"--contains={head}" for head in dict.fromkeys(record.new.values())]
-    answer = repository.run("for-each-ref", "--format=%(refname)", *contains, "refs/remotes")
+        # Its branch began at the head of what it is on, and no commit was made.
+        chosen = [f"refs/remotes/*/{branch}" for branch in record.new]
+    else:
+        contains = [f"--contains={head}" for head in dict.fromkeys(record.new.values())]
+        chosen = [*contains, "refs/remotes"]
+    answer = repository.run("for-each-ref", "--format=%(refname)", *chosen)
     if answer.text:
         raise Refusal(
             f"{answer.text.splitlines()[0]} holds what {record.name} made: it was pushed, and "

@@ -12,9 +12,10 @@ from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.lost import lost
 from merge_series.operations import Operations
 from merge_series.place import Place
-from merge_series.plan import resolve_main
+from merge_series.plan import newer_mains, resolve_main
 from merge_series.reachable import count_commits
 from merge_series.stopped import how_it_waits
+from merge_series.unfolded import check_folded, left_behind
 from stack.command_line import json_option
 from stack.console import people, print_json
 from stack.errors import ExitCode, Refusal
@@ -38,11 +39,14 @@ def status_command(place: Place, *, as_json: bool) -> None:
             said += landings_seen(repository, carrier, main).values()
         except Refusal as refusal:
             said.append(str(refusal))
+        behind = tuple(left_behind(repository, carrier, main).values())
         gone = lost(repository, carrier, operations, place.main, main)
+        said += newer_mains(repository, place.main, main)
         killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:
         branches = [_status_json(row) for row in rows]
         branch = None if waiting is None else waiting.pending.branch
+        said += behind
         data = {"main": main, "branches": branches, "changes": said, "lost": gone, "waits": branch}
         print_json(data)
         return
@@ -55,7 +59,7 @@ def status_command(place: Place, *, as_json: bool) -> None:
         people.print(part, width=_STATUS_WIDTH)
     # A command to copy stays whole, however long it is.
     waits = () if waiting is None else (f"A{how_it_waits(operations, waiting)[1:]}.",)
-    for sentence in (*gone, *waits):
+    for sentence in (*behind, *gone, *waits):
         people.print(sentence, soft_wrap=True)
 
 
@@ -81,6 +85,7 @@ def verify_command(place: Place, *, as_json: bool) -> ExitCode:
     with place.open() as (repository, carrier):
         main = resolve_main(repository, carrier, place.main)
         checks = verify(repository, carrier, Operations(repository), place.main, main)
+        checks += check_folded(repository, carrier, main)
     faults = [check for check in checks if check.found]
     if as_json:
         print_json([asdict(check) for check in checks])

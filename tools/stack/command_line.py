@@ -144,17 +144,20 @@ def examples_of(command: click.Command) -> tuple[str, ...]:
 _PLACE = ("--repo", "--series", "--main")
 
 
-def typed(command: str) -> str:
+def typed(command: str, late: Container[str] = ()) -> str:
     """A command as a person types it next, with the options of this run that say where it works.
 
     Args:
         command: The command, such as ``merge_series sync --continue``.
+        late: Those of the options that stand behind it, not behind the tool.
     """
     tool, _, rest = command.partition(" ")
-    return " ".join((tool, *_place(), rest))
+    early = [part for option in _place() if option[0] not in late for part in option]
+    after = [part for option in _place() if option[0] in late for part in option]
+    return " ".join((tool, *early, rest, *after))
 
 
-def _place() -> Iterator[str]:
+def _place() -> Iterator[tuple[str, str]]:
     context = click.get_current_context(silent=True)
     contexts: list[click.Context] = []
     while context is not None:
@@ -166,8 +169,7 @@ def _place() -> Iterator[str]:
             if option.opts[0] in _PLACE and (
                 context.get_parameter_source(name) is ParameterSource.COMMANDLINE
             ):
-                yield option.opts[0]
-                yield shlex.quote(str(context.params[name]))
+                yield option.opts[0], shlex.quote(str(context.params[name]))
 
 
 def _parted(names: Container[str], words: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -66,3 +66,16 @@ def decode(data: bytes) -> str:
 def encode(text: str) -> bytes:
     """Text as the bytes git gave or expects."""
     return text.encode("utf-8", "surrogateescape")
+
+
+def shown(path: str) -> str:
+    """A path as people read it: quoted as git does where it holds what cannot be printed."""
+    if path.isprintable():
+        return path
+    special = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+    parts = [special.get(char) or (char if char.isprintable() else _octal(char)) for char in path]
+    return f'"{"".join(parts)}"'
+
+
+def _octal(char: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in encode(char))

@@ -36,6 +36,21 @@ def lock(place: Path, busy: str) -> Iterator[int]:
         os.close(descriptor)
 
 
+def state_folder(repository: Repository) -> Path:
+    """Where the tools keep what they know of a repository; it may not be there yet.
+
+    Raises:
+        Refusal: Something else stands there.
+    """
+    folder = repository.common_directory / "merge_series"
+    if folder.exists() and not folder.is_dir():
+        raise Refusal(
+            f"{folder}: a file stands where merge_series keeps its state; move it away, then run "
+            "again"
+        )
+    return folder
+
+
 @contextmanager
 def lock_repository(repository: Repository) -> Iterator[int]:
     """Hold a repository for one run that moves its branches.
@@ -46,7 +61,7 @@ def lock_repository(repository: Repository) -> Iterator[int]:
     Raises:
         Refusal: Another run holds it.
     """
-    folder = repository.common_directory / "merge_series"
+    folder = state_folder(repository)
     folder.mkdir(exist_ok=True)
     busy = "another merge_series or carry is at work in this repository"
     with lock(folder / "lock", busy) as descriptor:

@@ -32,9 +32,20 @@ def heads(repository: Repository, branches: Sequence[str]) -> dict[str, Sha]:
     """The heads of the branches that exist, in the order given.
 
     Raises:
-        Refusal: A branch is a symbolic ref: moving it would move another one.
+        Refusal: A branch is a symbolic ref: moving it would move another one. Or it stands at a tag
+            object, which git itself lets no branch do.
     """
-    found = values(repository, [branch_ref(branch) for branch in branches])
+    refs = [branch_ref(branch) for branch in branches]
+    listed = _listed(repository, refs, "%(objecttype)")
+    for branch in branches:
+        _, kind = listed.get(branch_ref(branch), ("", "commit"))
+        if kind != "commit":
+            ref = branch_ref(branch)
+            raise Refusal(
+                f"branch {branch} stands at a {kind} and not at a commit; set it to the commit "
+                f"(git update-ref {ref} {ref}^0)"
+            )
+    found = {ref: head for ref, (head, _) in listed.items()}
     return {b: found[branch_ref(b)] for b in branches if branch_ref(b) in found}
 
 
@@ -44,14 +55,23 @@ def values(repository: Repository, refs: Sequence[str]) -> dict[str, Sha]:
     Raises:
         Refusal: One is a symbolic ref: moving it would move another one.
     """
+    return {ref: head for ref, (head, _) in _listed(repository, refs, "").items()}
+
+
+def _listed(repository: Repository, refs: Sequence[str], field: str) -> dict[str, tuple[Sha, str]]:
+    """What the refs that exist stand at, each with what git has for ``field``.
+
+    Raises:
+        Refusal: As for ``values``.
+    """
     if not refs:
         return {}
     answer = repository.run(
-        "for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)", *refs
+        "for-each-ref", f"--format=%(refname)%00%(objectname)%00%(symref)%00{field}", *refs
     )
     listed = [line.split("\0") for line in answer.text.split("\n") if line]
-    found = {ref: head for ref, head, _ in listed}
-    aim = {ref: target for ref, _, target in listed if target}
+    found = {ref: (Sha(head), value) for ref, head, _, value in listed}
+    aim = {ref: target for ref, _, target, _ in listed if target}
     for ref in refs:
         if ref in aim:
             raise Refusal(
@@ -59,7 +79,7 @@ def values(repository: Repository, refs: Sequence[str]) -> dict[str, Sha]:
                 "move with it; make it a branch of its own"
             )
     # A pattern also matches refs below it: asking by full name leaves those out.
-    return {ref: Sha(found[ref]) for ref in refs if ref in found}
+    return {ref: found[ref] for ref in refs if ref in found}
 
 
 def move(

@@ -350,7 +350,8 @@ class Repository:
             environment: Variables that may name another author or date.
 
         Raises:
-            GitFailure: git knows no identity, or could not sign.
+            Refusal: git knows no identity.
+            GitFailure: git could not sign.
         """
         author, committer, signs = self._identity if environment is None else self._ask(environment)
         text = signed_off(message, committer)
@@ -379,9 +380,17 @@ class Repository:
         return self._ask(None)
 
     def _ask(self, environment: Mapping[str, str] | None) -> tuple[str, str, bool]:
-        author, committer = (
-            self.run("var", f"GIT_{who}_IDENT", environment=environment).text
-            for who in ("AUTHOR", "COMMITTER")
-        )
+        try:
+            author, committer = (
+                self.run("var", f"GIT_{who}_IDENT", environment=environment).text
+                for who in ("AUTHOR", "COMMITTER")
+            )
+        except GitFailure as failure:
+            said = failure.answer.stderr.strip().splitlines()
+            raise Refusal(
+                f"git knows no identity to commit by ({said[-1] if said else 'git var failed'}); "
+                'say git config --global user.name "YOUR NAME" and git config --global user.email '
+                "YOU@EXAMPLE.ORG"
+            ) from failure
         sign = self.run("config", "--type=bool", "--get", "commit.gpgsign", accept=(0, 1)).text
         return author, committer, sign == "true"

@@ -225,7 +225,7 @@ def test_a_release_that_is_not_recorded(tmp_path: Path) -> None:
     assert refusal_of("9.9.9", tmp_path / "cache") == (
         f"megatron-core 9.9.9: not a recorded release (recorded: {RECORDED}); to record it, add a "
         'line to RELEASES in tools/carry/releases.py: "9.9.9": Release("3.12", "<sha256 of its '
-        'wheel>"),'
+        'wheel>"), which pip hash prints; carry report and carry wheel need no record'
     )
     assert not (tmp_path / "cache").exists()
 

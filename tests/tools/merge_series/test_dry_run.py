@@ -69,7 +69,11 @@ def test_undo_and_redo(watched):
     synced = watched.run("sync")
     assert synced.code == 0, synced.err
     for command, would, did in (
-        ("undo", "Would take back sync 1:", "Took back sync 1; redo brings it again."),
+        (
+            "undo",
+            "Would take back sync 1:",
+            f"Took back sync 1; {watched.typed('redo')} brings it again.",
+        ),
         ("redo", "Would bring sync 1 again:", "Brought sync 1 again."),
     ):
         dry = unchanged(watched, command, "--dry-run").err.splitlines()

@@ -1,5 +1,7 @@
 """``fold``: PRs superseded by one, with a commit for each."""
 
+import json
+
 import pytest
 
 
@@ -441,3 +443,59 @@ def test_what_a_successor_is_on_is_not_dropped(hand):
         ),
     )
     assert hand.heads() == before
+
+
+def left_behind(branch, commits, more, *, on="whole"):
+    return (
+        f"{branch} got {more} since #9 superseded #{'2' if branch == 'left' else '3'}, which {on} "
+        f"lacks: {commits[0][:12]} 'Go on'{' and 1 more' if len(commits) > 1 else ''}; take it "
+        f"over (git switch {on} && git cherry-pick -x {' '.join(c[:12] for c in commits)}), or say "
+        "by its id in the message of a commit there that it is left out"
+    )
+
+
+@pytest.mark.parametrize("dependents", [True, False])
+def test_commits_on_a_branch_that_was_folded_are_told(diamond, monkeypatch, dependents):
+    numbers = ("2", "3") if dependents else ("2", "3", "4", "5")
+    assert fold(diamond, *numbers).code == 0
+    assert "left got" not in diamond.run("sync").err
+    assert diamond.run("verify").code == 0
+    # Where no branch on it records the heads, the time of the fold has to tell.
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-02T03:04:06+00:00")
+    first = diamond.commit("left", {"left.txt": "2\n"}, "Go on")
+    second = diamond.commit("left", {"left.txt": "3\n"}, "Go on again")
+    said = left_behind("left", [first, second], "2 commits")
+    assert said in diamond.run("status").err.splitlines()
+    assert said in diamond.run("sync").err.splitlines()
+    assert json.loads(diamond.run("status", "--json").out)["changes"] == [said]
+    done = diamond.run("verify", "--json")
+    assert (done.code, [check for check in json.loads(done.out) if check["found"]]) == (
+        4,
+        [{"branch": "whole", "name": "holds all of #2", "found": said, "note": ""}],
+    )
+    diamond.git("switch", "--quiet", "whole")
+    diamond.git("cherry-pick", "-x", first)
+    diamond.git("switch", "--quiet", "main")
+    assert "left got 1 commit since #9" in diamond.run("status").err
+    diamond.commit("whole", {"more.txt": "1\n"}, f"Leave out what {second} does")
+    assert "left got" not in diamond.run("status").err
+
+
+def test_one_fold_after_another_takes_nothing_from_a_branch_between(hand):
+    hand.declare("#1 one main", "#2 two #1", "#3 three #2")
+    for branch, on in (("one", "main"), ("two", "one"), ("three", "two")):
+        hand.grow(branch, on, {f"{branch}.txt": "1\n"})
+    assert fold(hand, "1").code == 0
+    assert hand.run("sync").code == 0
+    assert fold(hand, "3", pr="10", branch="other").code == 0
+    series = (hand.root / "SERIES.md").read_text()
+    assert "| #2 | `two` | #9 | Do two | open |" in series
+    # What #2 holds of #1 came into #3 with #2, and is none of what #2 has to keep.
+    done = hand.run("sync")
+    assert (done.code, done.err) == (
+        0,
+        (
+            "Every branch is up to date; nothing was changed.\n"
+            "5 commits stood on the branches before; 5 of them are reachable now.\n"
+        ),
+    )

@@ -324,3 +324,40 @@ def test_an_object_that_was_cut_off_is_told(hand):
         assert done.code == 1
         assert done.err.splitlines()[-1].startswith("error: git cat-file failed with status 128:")
         assert tree in done.err
+
+
+@pytest.mark.parametrize("command", ["status", "sync", "undo", "verify"])
+def test_a_file_where_the_state_is_kept_is_named(hand, command):
+    hand.declare("#1 one main")
+    hand.grow("one", "main", {"one.txt": "1\n"})
+    state = hand.fork / ".git/merge_series"
+    state.write_text("mine\n")
+    done = hand.run(command)
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: {state}: a file stands where merge_series keeps its state; move it away, then "
+            "run again\n"
+        ),
+    )
+    assert state.read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("command", ["status", "sync", "verify"])
+def test_a_branch_that_stands_at_a_tag_is_named(hand, command):
+    hand.declare("#1 one main")
+    head = hand.grow("one", "main", {"one.txt": "1\n"})
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    hand.git("tag", "-a", "-m", "First", "v1", "one")
+    (hand.fork / ".git/refs/heads/one").write_text(hand.git("rev-parse", "v1") + "\n")
+    done = hand.run(command)
+    assert (done.code, done.err) == (
+        1,
+        (
+            "error: branch one stands at a tag and not at a commit; set it to the commit "
+            "(git update-ref refs/heads/one refs/heads/one^0)\n"
+        ),
+    )
+    hand.git("update-ref", "refs/heads/one", "refs/heads/one^0")
+    assert hand.heads()["one"] == head
+    assert hand.run(command).code == 0

@@ -117,6 +117,15 @@ CASES = {
             "    cccccccccccccccccc,\n    dddddddddddd,\n)\n"
         ),
     ),
+    "a name that one side only mentions, and another function imports for itself": (
+        "from x import a, b\n\n\ndef f(): pass\n",
+        ("from x import a, b, c\n\n\ndef f(): cast('a', c)\n\n\ndef g():\n    from y import a\n"),
+        "from x import b, d\n\n\ndef f(): pass\n",
+        (
+            "from x import a, b, c, d\n\n\ndef f(): cast('a', c)\n\n\n"
+            "def g():\n    from y import a\n"
+        ),
+    ),
     "a comment above a statement stays with it": (
         "import os\n# why\nfrom x import a\n",
         "import os\n# why\nfrom x import a, b\n",
@@ -346,6 +355,64 @@ def f(v: A):
             "import os\nfrom x import a\n",
             "import os\nfrom y import b as a\n",
             "a would be bound twice",
+        ),
+        # The last of them counts: the first side's a is of y, the second side's of x.
+        (
+            "from x import b\nfrom y import c\n",
+            "from x import a, b\nfrom y import a, c\n",
+            "from y import d\nfrom x import b\nfrom y import c\n",
+            "a is bound several times, and which one comes last is not certain",
+        ),
+        (
+            "from x import a\nfrom y import b\n\n\ntry: pass\nexcept OSError: from x import b\n",
+            (
+                "from x import a\nfrom z import b\nfrom y import b\n\n\n"
+                "try: pass\nexcept OSError: from x import b\n"
+            ),
+            "from x import c\n\n\ntry: pass\nexcept OSError:\n    from y import b\n",
+            "b is bound several times, and which one comes last is not certain",
+        ),
+        (
+            "from x import a\n\n\ndef f():\n    global a\n    a = 1\n",
+            "from x import a, b\n\n\ndef f():\n    global a\n    a = 1\n\n\nprint(a, b)\n",
+            "import os\n\n\ndef f():\n    global a\n    a = 1\n",
+            "one side dropped one of the imports of a and the other uses it anew",
+        ),
+        (
+            "from x import a, b\n\nif TYPE_CHECKING:\n    from x import a\n",
+            "from x import b\n\nif TYPE_CHECKING:\n    from x import a\n",
+            "from x import a, b, c\n\nif TYPE_CHECKING:\n    from x import a\n\n\na()\n",
+            "one side dropped one of the imports of a and the other uses it anew",
+        ),
+        (
+            "import os\nfrom x import a\n\n\ndef f():\n    a()\n",
+            "import os\n\n\ndef f():\n    from x import a\n    a()\n",
+            "import os\nfrom y import a\n\n\ndef f():\n    a()\n",
+            "one side took the import of a to another block and the other imports it otherwise",
+        ),
+        (
+            "from x import a\n\n\ndef f():\n    a()\n",
+            "from x import a\nimport os\n\n\ndef f():\n    from x import a\n    a()\n",
+            "from y import a\n\n\ndef f():\n    a()\n",
+            "one side took the import of a to another block and the other imports it otherwise",
+        ),
+        (
+            "try:\n    from x import a\nexcept OSError:\n    a = b = None\n",
+            "try:\n    from y import a\nexcept OSError:\n    a = b = None\n",
+            "try:\n    from x import a, b\nexcept OSError:\n    a = b = None\n",
+            "one side dropped x from a try block and the other imports more of it",
+        ),
+        (
+            "import x\nimport x.a\nimport os\n\nf('x')\n",
+            "import x\nimport os\n\nf('x')\n",
+            "import x.a\nimport os\n\nf('x')\n",
+            "nothing would bind x, and no one import of it was dropped",
+        ),
+        (
+            "from x import a\n",
+            "import os\n",
+            "from y import a, b\nfrom x import a\n",
+            "a is bound several times, and which one comes last is not certain",
         ),
         (
             "from x import a, b\n",

@@ -119,6 +119,8 @@ def test_main_that_moves_on_in_the_same_lines_still_conflicts_there(pair):
     pair.commit("main", {"notes.txt": "one\nTWO! and more\nthree\n"}, "Change what landed")
     done = pair.run("sync")
     assert done.code == 3
+    landing = pair.git("rev-parse", "--short=12", "main~1")
+    assert lines(done)[-1] == f"#1 landed in main as {landing}; the sync records it when it ends."
     assert pair.states() == ["open", "open"]
     desk = pair.fork / ".git/merge_series/worktree"
     merged = (desk / "notes.txt").read_text().splitlines()
@@ -178,8 +180,9 @@ def test_a_branch_that_went_on_after_it_landed_stops(pair):
         f"error: main has #1 as {landing[:12]} 'Do parent (#1)', but that is not parent at "
         f"{head[:12]} merged into the commit before: they differ in late.txt, notes.txt; nothing "
         "was changed. If parent went on since, move what is new to a PR of its own; if main has "
-        "it in another form, merge main by hand into every branch that holds parent and write "
-        "landed in its row; if that commit is no landing of it, merge main into parent by hand\n"
+        f"it in another form, merge main by hand (git switch child && git merge {landing[:12]}) "
+        "and write landed in its row; if that commit is no landing of it, merge main by hand (git "
+        f"switch parent && git merge {landing[:12]})\n"
     )
 
 
@@ -716,7 +719,7 @@ def test_a_child_that_main_has_left_empty_is_reported(hand):
     done = hand.run("sync")
     assert lines(done)[:2] == [
         "child: merged #1",
-        "child: holds nothing that #1 does not",
+        "child: holds nothing that #1 does not; if nothing is to come, its PR can be closed",
     ]
     assert "holds nothing" not in hand.run("sync").err
 
@@ -751,3 +754,22 @@ def test_a_branch_without_commits_did_not_land_with_what_it_began_at(hand):
     rows = (hand.root / "SERIES.md").read_text()
     assert "| #1 | `one` | main | Do one | landed |" in rows
     assert "| #2 | `two` | main | Do two | open |" in rows
+
+
+def test_the_head_of_a_landed_branch_that_is_gone_is_named(pair):
+    pair.commit("main", {"README": "1\n"}, "Add a readme")
+    assert pair.run("sync").code == 0
+    head = pair.heads()["parent"]
+    pair.squash("parent", "Do parent (#1)")
+    pair.git("branch", "-D", "parent")
+    done = pair.run("sync")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: {pair.fork}: #1 has no branch parent here; bring it back as it was after "
+            f"sync 1: git branch parent {head[:12]}\n"
+        ),
+    )
+    pair.git("branch", "parent", head[:12])
+    assert pair.run("sync").code == 0
+    assert pair.states() == ["landed", "open"]

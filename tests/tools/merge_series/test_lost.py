@@ -63,8 +63,9 @@ def test_a_branch_that_was_amended_is_refused(synced):
     main = synced.synced["main"]
     text = (
         f"branch a was rewritten: it no longer holds {old[:12]}, its head after sync 1; review "
-        f"links into it broke; put it back (git branch -f a {old[:12]}) or keep both (on it: git "
-        f"merge {main[:12]} && git merge -s ours {old[:12]}), then sync again"
+        "links into what was pushed of it broke; put it back (git branch -f a "
+        f"{old[:12]}) or keep both (on it: git merge {main[:12]} && git merge -s ours {old[:12]}), "
+        "then sync again"
     )
     assert refused(synced, *SYNCS, STACK, FOLD) == text
     assert lost(synced) == [text]
@@ -112,8 +113,8 @@ def test_a_branch_that_was_rebased_is_refused_though_it_holds_main(synced):
     old = synced.synced["b"][:12]
     assert refused(synced, *SYNCS, STACK, FOLD) == (
         f"branch b was rewritten: it no longer holds {old}, its head after sync 1; review links "
-        f"into it broke; put it back (git branch -f b {old}) or keep both (on it: git merge -s "
-        f"ours {old}), then sync again"
+        f"into what was pushed of it broke; put it back (git branch -f b {old}) or keep both (on "
+        f"it: git merge -s ours {old}), then sync again"
     )
 
 
@@ -133,8 +134,8 @@ def test_what_git_has_dropped_is_to_be_fetched(synced):
     old = synced.synced["b"][:12]
     assert refused(synced, *SYNCS) == (
         f"branch b was rewritten: it no longer holds {old}, its head after sync 1; review links "
-        "into it broke; this repository does not have that commit any more: fetch it and sync "
-        "again, or go on under another name (git branch -m b NEW, and its row)"
+        "into what was pushed of it broke; this repository does not have that commit any more: "
+        "fetch it and sync again, or go on under another name (git branch -m b NEW, and its row)"
     )
 
 

@@ -69,7 +69,8 @@ def test_the_environment_of_another_repository_is_not_taken(world, monkeypatch):
 def test_no_branch(world):
     world.git("branch", "-D", "offsets")
     assert refused(world, "sync") == (
-        f"error: {world.fork}: #2 has no branch offsets here; build it (carry build) or fetch it"
+        f"error: {world.fork}: #2 has no branch offsets here; build it (carry --series "
+        f"{world.root / 'SERIES.md'} build --repo {world.fork}) or fetch it"
     )
 
 

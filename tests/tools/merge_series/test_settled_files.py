@@ -225,6 +225,38 @@ def test_edits_of_which_main_has_some_already_are_applied_for_the_rest(world):
     ).replace("offset(count))", "offset(count, size=own_size()))")
 
 
+@pytest.mark.parametrize("is_absorbed", [True, False])
+def test_what_main_took_back_of_a_landed_pr_is_not_edited_in_again(world, is_absorbed):
+    with_edits_of_two(world)
+    world.git("merge", "--quiet", "--squash", "ratchet")
+    world.git("commit", "--quiet", "-m", "List the global reads (#1)")
+    if is_absorbed:
+        done = world.run("sync")
+        assert done.code == 0, done.err
+    text = world.names.replace("return offset(count)", "return str(offset(count))")
+    world.commit("main", {NAMES: text}, "Count with fractions again, label with text")
+    done = world.run("sync")
+    assert done.code == 0, done.err
+    assert world.show("offsets", NAMES) == text.replace(
+        "parallel_state\n\n", "parallel_state\nfrom megatron.core.sizes import own_size\n\n", 1
+    ).replace("offset(count))", "offset(count, size=own_size()))")
+    assert f"- {NAMES}: the edits of #2 applied to main's text\n" in world.message("offsets")
+
+
+def test_a_part_of_the_edits_that_main_took_back_is_for_a_person(world):
+    has_one = world.names.replace("return offset(count)", "return offset(count, size=own_size())")
+    world.commit("main", {NAMES: has_one}, "Take a part")
+    assert world.run("sync").code == 0
+    text = world.names.replace("import parallel_state", "import parallel_state  # noqa")
+    world.commit("main", {NAMES: text}, "Do without it again")
+    done = world.run("sync")
+    assert done.code == 3
+    assert (
+        "; main took back a part of the edits, which it had; its import statements are not merged: "
+        "a conflicting statement has a noqa comment The merge waits"
+    ) in words(done.err)
+
+
 def test_a_commit_by_hand_on_the_edits_goes_to_a_person(world):
     text = world.show("offsets", NAMES)
     world.commit("offsets", {NAMES: text.replace("size=own", "size=1 + own")}, "Add one")

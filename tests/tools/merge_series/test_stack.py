@@ -315,15 +315,19 @@ def test_what_was_added_is_taken_back_with_its_row(two, on):
     assert (two.heads(), (two.root / "SERIES.md").read_bytes()) == (before, text)
 
 
-@pytest.mark.parametrize(("on", "code"), [(("1",), 0), (("1", "2"), 1)])
-def test_commits_that_were_pushed_are_taken_back_only_if_it_made_none(two, on, code):
+@pytest.mark.parametrize("on", [("1",), ("1", "2")], ids=["no commit", "a merge"])
+@pytest.mark.parametrize("is_pushed", [True, False])
+def test_a_branch_that_was_pushed_is_not_taken_back(two, on, is_pushed):
+    there = two.root / "there"
+    two.git("clone", "--quiet", "--bare", str(two.fork), str(there))
+    two.git("remote", "add", "origin", str(there))
     assert add(two, *on).code == 0
-    two.git("clone", "--quiet", "--bare", str(two.fork), str(two.root / "there"))
-    two.git("remote", "add", "origin", str(two.root / "there"))
+    if is_pushed:
+        two.git("push", "--quiet", "origin", "more")
     two.git("fetch", "--quiet", "origin")
     done = two.run("undo")
-    said = "refs/remotes/origin/more holds what stack 1 made" in done.err
-    assert (done.code, said, "more" in two.heads()) == (code, bool(code), bool(code))
+    said = "refs/remotes/origin/more holds what stack 1 made: it was pushed" in done.err
+    assert (done.code, said, "more" in two.heads()) == (int(is_pushed), is_pushed, is_pushed)
 
 
 def test_the_log_says_where_a_branch_began(two):

@@ -30,7 +30,7 @@ def test_undo_goes_back_one_sync_at_a_time_and_redo_forth(twice):
     one, two = twice.states[1:]
     done = twice.run("undo")
     assert done.code == 0, done.err
-    assert done.err == "Took back sync 2; redo brings it again.\n" + "".join(
+    assert done.err == f"Took back sync 2; {twice.typed('redo')} brings it again.\n" + "".join(
         f"  {branch}: {two[branch][:9]} -> {one[branch][:9]}\n" for branch in BRANCHES
     )
     assert stands(twice, 1)
@@ -106,8 +106,9 @@ def test_no_undo_over_a_branch_that_moved_since(twice):
         (
             f"error: branch by-hand stands at {moved[:12]} and no longer at "
             f"{twice.states[2]['by-hand'][:12]}, where the undo of sync 2 would move it from; "
-            "nothing was moved; set it back (git branch --force by-hand "
-            f"{twice.states[2]['by-hand'][:12]}) or leave all as it is\n"
+            "nothing was moved; leave all as it is, or keep what it holds now (git branch NEW "
+            "by-hand) and set it back (git branch --force by-hand "
+            f"{twice.states[2]['by-hand'][:12]})\n"
         ),
     )
     assert twice.heads() == before
@@ -169,10 +170,10 @@ def test_a_branch_that_is_gone_has_no_other_name(twice):
     assert (done.code, done.err) == (
         1,
         (
-            "error: branch by-hand stands at nothing and no longer at "
+            "error: branch by-hand is gone and no longer at "
             f"{twice.states[2]['by-hand'][:12]}, where the undo of sync 2 would move it from; "
-            "nothing was moved; set it back (git branch --force by-hand "
-            f"{twice.states[2]['by-hand'][:12]}) or leave all as it is\n"
+            "nothing was moved; leave all as it is, or make it again (git branch by-hand "
+            f"{twice.states[2]['by-hand'][:12]})\n"
         ),
     )
 
@@ -208,6 +209,9 @@ def test_what_was_pushed_is_not_taken_back(twice):
         ),
     )
     assert stands(twice, 2)
+    # To set a branch back that went on would be for nothing.
+    twice.commit("by-hand", {"more": "1\n"}, "Go on")
+    assert twice.run("undo").err == done.err
 
 
 def test_undo_waits_for_a_sync_that_waits_for_a_person(twice):
@@ -288,8 +292,8 @@ def test_a_branch_that_was_made_goes_and_comes_back_with_the_file(made):
     done = made.run("undo")
     assert (done.code, done.err) == (
         0,
-        f"Took back fold 3; redo brings it again.\n  made: {head[:9]} -> gone\n"
-        + changed(made.file, "after", "before"),
+        f"Took back fold 3; {made.typed('redo')} brings it again.\n"
+        f"  made: {head[:9]} -> gone\n" + changed(made.file, "after", "before"),
     )
     assert stands(made, 2)
     assert made.file.read_text() == "before\n"
@@ -332,3 +336,28 @@ def test_a_kill_between_the_branches_and_the_file_writes_the_file(made, found, l
         "Repaired: an earlier fold was killed while it moved branches; moved 0 more."
     )
     assert made.file.read_text() == left
+
+
+def test_a_file_that_is_gone_stops_an_undo(made):
+    before = made.heads()
+    made.file.unlink()
+    done = made.run("undo")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: {made.file}: gone since fold 3; nothing was moved; put it back as it was "
+            "then, and run again\n"
+        ),
+    )
+    assert (made.heads(), made.file.exists()) == (before, False)
+
+
+def test_a_kill_before_a_file_that_is_gone_leaves_it_so(made):
+    record = made.fork / ".git/merge_series/done/3.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "state": "moving"}))
+    made.file.unlink()
+    done = made.run("sync")
+    assert done.err.splitlines()[0] == (
+        "Repaired: an earlier fold was killed while it moved branches; moved 0 more."
+    )
+    assert not made.file.exists()

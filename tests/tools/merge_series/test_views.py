@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 
 def lines(ran):
     return [line.rstrip() for line in ran.err.splitlines()]
@@ -34,6 +36,24 @@ def test_status_says_where_every_branch_stands(world):
         "lacks": [1],
         "summary": "1 behind main, lacks #1",
     }
+
+
+@pytest.mark.parametrize("command", [["status"], ["sync"], ["sync", "--dry-run"]])
+def test_a_main_of_a_remote_that_is_ahead_is_told(world, command):
+    there = world.root / "there"
+    world.git("clone", "--quiet", "--bare", str(world.fork), str(there))
+    for name in ("behind", "upstream"):
+        world.git("remote", "add", name, str(there))
+        world.git("fetch", "--quiet", name)
+    text = "upstream/main is 2 commits ahead of main here; to go by it instead, say --main "
+    assert text not in world.run(*command).err
+    for number in range(2):
+        world.commit("main", {"README": f"{number}\n"}, "Move main")
+    world.git("push", "--quiet", "upstream", "main")
+    world.git("reset", "--quiet", "--hard", "main~2")
+    told = [line for line in world.run(*command).err.splitlines() if " ahead of " in line]
+    assert " ".join(" ".join(told).split()).startswith(text[:60])
+    assert " ahead of " not in world.run("--main", "upstream/main", *command).err
 
 
 def test_the_graph_shows_the_stack(world):

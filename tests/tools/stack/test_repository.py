@@ -246,9 +246,11 @@ def test_a_commit_is_signed_where_the_user_signs(repository, tmp_path):
 def test_no_identity_is_told_in_one_line(repository, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     git(repository.directory, "config", "user.useConfigOnly", "true")
-    line = refusal(commit, repository, {})
-    assert line.startswith("git var failed with status 128: ")
-    assert line.endswith("fatal: no email was given and auto-detection is disabled")
+    assert refusal(commit, repository, {}) == (
+        "git knows no identity to commit by (fatal: no email was given and auto-detection is "
+        'disabled); say git config --global user.name "YOUR NAME" and git config --global '
+        "user.email YOU@EXAMPLE.ORG"
+    )
 
 
 def test_objects_of_a_dry_run_go_elsewhere(repository, tmp_path):

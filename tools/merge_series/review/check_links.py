@@ -9,7 +9,7 @@ from merge_series.plan import resolve_main, sources
 from merge_series.review.lines import Fate, Span, Tracer
 from merge_series.review.link import Link
 from merge_series.review.standing import MAIN, commits_beginning, owner_of
-from stack.git_answers import Sha, encode
+from stack.git_answers import Sha, encode, shown
 from stack.model import PullRequest
 from stack.refs import heads
 from stack.repository import Repository
@@ -127,12 +127,12 @@ class LinkChecker:
         path = link.path or self._hashed(str(link.path_hash), commit)
         content = self._repository.read_file(commit, path)
         if content is None:
-            raise _Broken(f"{path}: no such file there")
+            raise _Broken(f"{shown(path)}: no such file there")
         count = len(content.splitlines())
         if link.first is None or link.last is None:
             return Span(path, 1, count)
         if link.last > count:
-            raise _Broken(f"{path}: has only {counted(count, 'line')} there")
+            raise _Broken(f"{shown(path)}: has only {counted(count, 'line')} there")
         return Span(path, link.first, link.last)
 
     def _hashed(self, wanted: str, commit: Sha) -> str:

@@ -14,8 +14,9 @@ _HEAD = """\
 #!/bin/sh
 # Brings pull requests on GitHub up to date, through gh: of each body what stands between two
 # markers, its base branch, and a comment for its head where none names it.
+# Where the clone stands in another folder, name that: sh SCRIPT FOLDER
 set -eu
-cd {folder}
+cd -- "${{1:-{folder}}}"
 begin={begin}
 end={end}
 work=$(mktemp -d)

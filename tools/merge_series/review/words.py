@@ -11,7 +11,7 @@ from merge_series.review.commits import Commit
 from merge_series.review.lines import Span
 from merge_series.review.since import Since, Step
 from merge_series.review.standing import Standing
-from stack.git_answers import encode
+from stack.git_answers import encode, shown
 from stack.words import counted
 
 
@@ -73,7 +73,7 @@ def _fate(checked: CheckedLink) -> Text:
 
 def _span(span: Span, known: Span | None = None) -> str:
     """Lines as text; the path only if it is not known from the other span."""
-    path = "" if known is not None and known.path == span.path else f"{span.path} "
+    path = "" if known is not None and known.path == span.path else f"{shown(span.path)} "
     return f"{path}L{span.first}" + (f"-L{span.last}" if span.last != span.first else "")
 
 

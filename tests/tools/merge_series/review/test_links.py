@@ -322,3 +322,21 @@ def test_input_that_is_no_list_of_links_is_refused(world):
         (world.root / "bad").write_text(text)
         done = world.run("links", "bad")
         assert (done.code, done.out, done.err) == (1, "", f"error: bad:{said}\n")
+
+
+def test_a_path_that_is_no_text_is_quoted_as_git_does(world):
+    name = b'caf\xe9 "a"\t1.txt'.decode("utf-8", "surrogateescape")
+    head = world.commit("by-hand", {name: "one\ntwo\n"}, "Write a file")
+    link = f"{HUB}/blob/{head}/caf%E9%20%22a%22%091.txt"
+    done = run_links(world, f"{link}#L1", f"{link}#L3", f"{HUB}/commit/{head}")
+    assert done.code == 4
+    assert table(done) == [
+        " From    Link                                Branch   At its head now",
+        rf' line 1  {head[:9]} "caf\351 \"a\"\t1.txt"    by-hand  same',
+        "         L1",
+        rf' line 2  {head[:9]}                           by-hand  broken: "caf\351',
+        r'                                                      \"a\"\t1.txt": has only 2',
+        "                                                      lines there",
+        f" line 3  {head[:9]}                           by-hand  reachable",
+        "3 links: 2 stand, 1 broken, 0 not understood.",
+    ]

@@ -223,6 +223,18 @@ def test_a_pr_from_a_fork_stays_on_main(hub):
     assert hub.state["prs"] == asked["prs"]
 
 
+def test_the_printed_script_runs_where_the_clone_is_elsewhere(hub, tmp_path):
+    script = tmp_path / "publish.sh"
+    script.write_text(hub.publish("--print", "2").stdout)
+    moved = tmp_path / "-moved"
+    hub.world.fork.rename(moved)
+    here = subprocess.run(["sh", script], check=False, capture_output=True, text=True)
+    assert (here.returncode == 0, str(hub.world.fork) in here.stderr) == (False, True)
+    assert hub.state["calls"] == []
+    assert subprocess.run(["sh", script, moved.name], cwd=tmp_path, check=False).returncode == 0
+    assert hub.state["prs"]["2"]["baseRefName"] == "ratchet"
+
+
 def test_of_a_pr_that_is_no_longer_open_only_the_text_is_published(hub):
     series = hub.world.root / "SERIES.md"
     text = series.read_text()

@@ -462,8 +462,13 @@ def test_allowlists_merge_as_texts_do(base, ours, theirs):
 def test_a_clone_in_which_branches_are_only_fetched(stack):
     clone = stack.root / "clone"
     stack.git("clone", "--quiet", "--no-local", str(stack.fork), str(clone))
-    stack.git("branch", "both", "origin/both", where=clone)
     place = ("--repo", str(clone))
+    done = stack.run(*place, "show", "1")
+    assert done.err == (
+        f"error: {clone}: #1 has no branch ratchet here; make what was fetched a branch: git "
+        "branch ratchet origin/ratchet\n"
+    )
+    stack.git("branch", "both", "origin/both", where=clone)
     said = (
         f"error: {clone}: #1 has no branch ratchet and #2 has no branch offsets and #3 has no "
         "branch by-hand here; make what was fetched a branch: "
@@ -480,5 +485,8 @@ def test_a_clone_in_which_branches_are_only_fetched(stack):
     done = stack.run(*place, "show", "4")
     assert (done.code, done.err) == (
         1,
-        f"error: {clone}: #1 has no branch ratchet here; build it (carry build) or fetch it\n",
+        (
+            f"error: {clone}: #1 has no branch ratchet here; build it (carry --series "
+            f"{stack.root / 'SERIES.md'} build --repo {clone}) or fetch it\n"
+        ),
     )

@@ -258,14 +258,18 @@ class Stack(SeriesRules, RuleBasedStateMachine):
         if not self.checkouts.folders.keys().isdisjoint(move.new):
             self.met[f"refused: {command}, checked out"] += 1
             return False
-        if command == "undo" and self.made_none(move, kept["heads"]):
-            return True
-        pushed = [at for ref, at in kept["refs"].items() if ref.startswith("refs/remotes/")]
-        known = frozenset().union(*map(self.fork.contained, pushed))
-        if command == "undo" and not known.isdisjoint(move.new.values()):
+        if command == "undo" and self.was_pushed(move, kept):
             self.met["refused: undo, pushed"] += 1
             return False
         return True
+
+    def was_pushed(self, move, kept) -> bool:
+        """Whether the remote has what an operation made."""
+        pushed = {ref: at for ref, at in kept["refs"].items() if ref.startswith("refs/remotes/")}
+        if self.made_none(move, kept["heads"]):
+            return any(ref.endswith(f"/{branch}") for ref in pushed for branch in move.new)
+        known = frozenset().union(*map(self.fork.contained, pushed.values()))
+        return not known.isdisjoint(move.new.values())
 
     def made_none(self, move, heads) -> bool:
         """Whether an operation made no commit: a branch that began at the head of another."""
