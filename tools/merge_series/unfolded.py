@@ -53,8 +53,9 @@ def _found(
     repository: Repository, carrier: Carrier, main: Sha
 ) -> list[tuple[PullRequest, PullRequest, str]]:
     """Each superseded PR whose branch is there, with its successor and the sentence, if any."""
-    known = heads_by_number(repository, carrier)
-    superseded = [pr for pr in carrier.series if pr.state == "superseded" and pr.number in known]
+    superseded = [pr for pr in carrier.series if pr.state == "superseded"]
+    known = heads_by_number(repository, carrier) if superseded else {}
+    superseded = [pr for pr in superseded if pr.number in known]
     heads = {
         pr.number: known[pr.number] for pr in synced_pull_requests(carrier) if pr.number in known
     }
