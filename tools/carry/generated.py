@@ -17,7 +17,6 @@ from process_groups.scan import ScanCache, scan_tree
 from process_groups.workers import warm
 from stack.errors import Refusal
 from stack.git_answers import Sha
-from stack.lock import state_folder
 from stack.repository import Repository
 
 Reads = Counter[Read]
@@ -51,7 +50,7 @@ class ReadScanner:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._kept = KeptReads(state_folder(repository) / "reads")
+        self._kept = KeptReads(repository.common_directory / "merge_series" / "reads")
         self._cache: ScanCache | None = None
         self._size = 0
         self._latest: dict[tuple[str, str], None] = {}

@@ -4,6 +4,7 @@ grandalf lays the layers out (Sugiyama's method): what a PR depends on stands ab
 that passes a layer gets a place of its own there.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -79,10 +80,23 @@ def lay_out(series: Series) -> Layout:
     sugiyama.xspace, sugiyama.yspace = _GAP_X, _GAP_Y
     sugiyama.init_all(roots=[vertices[MAIN]])
     sugiyama.draw()
+    for layer in sugiyama.layers:
+        _spread([place.view for place in layer])
+    sugiyama.draw_edges()
     return _picture(
         {number: _whole(vertex.view.xy) for number, vertex in vertices.items()},
         {pair: edge.view.points for pair, edge in edges.items()},
     )
+
+
+def _spread(places: Sequence[_Box]) -> None:
+    """Move apart what grandalf laid over another box of its layer: it takes a mean of four ways."""
+    right = -math.inf
+    for place in sorted(places, key=lambda place: place.xy[0]):
+        x, y = place.xy
+        x = max(x, right + place.w / 2)
+        place.xy = (x, y)
+        right = x + place.w / 2 + _GAP_X
 
 
 def _picture(centres: dict[int, Point], routes: dict[tuple[int, int], Sequence[Point]]) -> Layout:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from merge_series.review.commits import Commit
@@ -237,17 +237,24 @@ def test_of_many_heads_the_first_and_the_newest_are_kept():
 @st.composite
 def stacks(draw):
     count = draw(st.integers(1, 9))
-    prs = {}
-    for number in range(1, count + 1):
-        below = draw(st.sets(st.integers(1, number - 1), max_size=3)) if number > 1 else ()
-        prs[number] = PullRequest(
-            number, f"b{number}", tuple(sorted(below)), "T", "open", "T", {}, (), number
-        )
-    return Series(prs)
+    numbers = range(1, count)
+    below = [draw(st.sets(st.integers(1, number), max_size=3)) for number in numbers]
+    return stack_of((), *(tuple(sorted(on)) for on in below))
+
+
+def stack_of(*depends_on):
+    return Series(
+        {
+            n: PullRequest(n, f"b{n}", on, "T", "open", "T", {}, (), n)
+            for n, on in enumerate(depends_on, start=1)
+        }
+    )
 
 
 @settings(max_examples=60)
 @given(stacks())
+# Which grandalf alone lays out with two boxes over each other.
+@example(stack_of((), (), (), (1, 2, 3), (1, 2, 4), (1, 2, 4), (), (3, 5), (6,)))
 def test_boxes_lie_apart_and_below_what_they_stand_on_and_no_line_crosses_one(series):
     layout = lay_out(series)
     assert layout == lay_out(series)

@@ -135,6 +135,9 @@ class Landings(People):
             return
         is_whole = self._is_run(own, tip)
         if count < len(own) and not is_whole:
+            if self._comes_back(tip, heads[branch], events | self.events[branch]):
+                self._go_back(main, "not to be landed")
+                return
             self.events["main"] = events
             self.met["landed in part"] += 1
             return
@@ -150,6 +153,16 @@ class Landings(People):
         self.events["main"] = events
         self.landed[number] = tip
         self.met[f"landed by a rebase{', named' if number in self.named else ''}"] += 1
+
+    def _comes_back(self, main, head, events) -> bool:
+        """Whether git's merge brings back what the rest of a PR takes back of the part that landed.
+
+        The branch as a whole changed nothing there, so to git it is main's alone.
+        """
+        tree, is_clean = self.fork.merge(head, main)
+        listed = self.tokens.allowlist(events)
+        files = {ALLOWLIST: listed} if listed is not None else {}
+        return is_clean and bool(faults(self.tokens, events, self.fork.files_of_tree(tree) | files))
 
     def _go_back(self, main, why) -> None:
         self.fork.git("update-ref", "refs/heads/main", main)
