@@ -7,20 +7,21 @@ contains, applied in topological order to the base's text.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from carry.bases import Base
-from carry.edits import (
-    EditFile,
-    EditMismatch,
-    apply_layers,
-    load_edit_files,
-    not_landing,
-    probe_layers,
-)
+from carry.edit_paths import edit_paths
 from carry.generated import check_regenerable
 from stack.errors import Refusal
+from stack.lazy import Lazy
 from stack.model import PullRequest, Series, SeriesCommit
 from stack.series_file import read_series
+
+if TYPE_CHECKING:
+    from carry import edits as editing
+else:
+    # A stack that its authors write has none.
+    editing = Lazy("carry.edits")
 
 Layer = tuple[int, int]
 
@@ -38,7 +39,7 @@ class Carrier:
 
     root: Path
     series: Series
-    edit_files: dict[str, EditFile]
+    edit_files: dict[str, "editing.EditFile"]
     path: Path
 
     @classmethod
@@ -55,7 +56,8 @@ class Carrier:
                 check_regenerable(path, commit.line)
         root = series_path.resolve().parent
         declared = set(layers_of(series))
-        edit_files = {str(edit_file.path): edit_file for edit_file in load_edit_files(root)}
+        found = [editing.load_edit_file(root, path) for path in edit_paths(root)]
+        edit_files = {str(edit_file.path): edit_file for edit_file in found}
         for edit_file in edit_files.values():
             for edit in edit_file.edits:
                 if (edit.pr, edit.commit) not in declared:
@@ -78,7 +80,7 @@ class Carrier:
         Raises:
             EditMismatch: An edit does not match the text.
         """
-        return apply_layers(self.edit_files[path], source, layers_of(pull_requests)).text
+        return editing.apply_layers(self.edit_files[path], source, layers_of(pull_requests)).text
 
     def edits_in(
         self, path: str, source: bytes, pull_requests: Sequence[PullRequest]
@@ -90,7 +92,7 @@ class Carrier:
         """
         every: dict[int, set[str]] = {}
         standing: dict[int, set[str]] = {}
-        for result in probe_layers(self.edit_files[path], source, layers_of(pull_requests)):
+        for result in editing.probe_layers(self.edit_files[path], source, layers_of(pull_requests)):
             number, place = result.edit.pr, result.edit.place
             every.setdefault(number, set()).add(place)
             if result.state == "already applied":
@@ -145,11 +147,11 @@ class Carrier:
                 continue
             try:
                 # All layers at once: what a later one inserts is no candidate for an earlier one.
-                files[path] = apply_layers(edit_file, source, layers).text
-            except EditMismatch as mismatch:
+                files[path] = editing.apply_layers(edit_file, source, layers).text
+            except editing.EditMismatch as mismatch:
                 failures += mismatch.lines
         if failures:
-            raise Refusal(not_landing(f"{base.name}: nothing was applied", failures))
+            raise Refusal(editing.not_landing(f"{base.name}: nothing was applied", failures))
         return {path: text for path, text in files.items() if text != base.read(path)}
 
     def _new_file(self, path: str, commit: SeriesCommit) -> bytes:
@@ -191,9 +193,9 @@ class Carrier:
             edit_file = self.edit_files[path]
             own = [layer for layer in layers_of(self.series) if layer in edit_file.layers]
             for end in range(1, len(own) + 1):
-                yield apply_layers(edit_file, content, own[:end]).text
+                yield editing.apply_layers(edit_file, content, own[:end]).text
 
-    def _missing(self, base: Base, edit_file: EditFile) -> list[str]:
+    def _missing(self, base: Base, edit_file: "editing.EditFile") -> list[str]:
         absent_with = edit_file.absent_with
         if absent_with is not None and not base.has_directory(str(absent_with)):
             return []

@@ -5,6 +5,7 @@ A generated file is never merged and never edited; it is made again from the tre
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from carry.bases import Base
 from carry.kept_reads import KeptReads
@@ -14,10 +15,15 @@ from process_groups.allowlist import ALLOWLIST_PATH
 from process_groups.errors import AllowlistError, ScanError
 from process_groups.reads import Read
 from process_groups.scan import ScanCache, scan_tree
-from process_groups.workers import warm
 from stack.errors import Refusal
 from stack.git_answers import Sha
+from stack.lazy import Lazy
 from stack.repository import Repository
+
+if TYPE_CHECKING:
+    from process_groups import workers
+else:
+    workers = Lazy("process_groups.workers")
 
 Reads = Counter[Read]
 
@@ -114,7 +120,7 @@ def _scan(
     name: str,
 ) -> Reads:
     try:
-        warm(blobs, read_blob, cache)
+        workers.warm(blobs, read_blob, cache)
         return scan_tree(blobs, read_blob, cache)
     except ScanError as error:
         raise Refusal(f"{name}: {error}") from error

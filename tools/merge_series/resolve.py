@@ -6,20 +6,29 @@ sure leaves the file to a person: a wrong silent merge is the worst thing this p
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from carry.carried import Carrier
-from carry.edits import EditMismatch
 from merge_series.conflicts import describe
 from merge_series.generated_files import FILE_MODES
-from merge_series.import_merge import merge_imports
-from merge_series.import_statements import NoImports, NotSettled
 from merge_series.recorded import Recorded
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha
+from stack.lazy import Lazy
 from stack.merging import BASE, OURS, THEIRS, Conflict
 from stack.model import PullRequest
 from stack.repository import Repository
 from stack.words import counted
+
+if TYPE_CHECKING:
+    from carry import edits
+    from merge_series import import_merge, import_statements
+else:
+    # Most syncs meet no conflict that these settle.
+    edits = Lazy("carry.edits")
+    import_merge, import_statements = map(
+        Lazy, ("merge_series.import_merge", "merge_series.import_statements")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +158,7 @@ def is_left(
         return entries(repository, [end])[end.path] == result
     if end.part is None or result is None or result.mode not in FILE_MODES:
         return False
-    merged = merge_imports(*_texts(repository, conflict))
+    merged = import_merge.merge_imports(*_texts(repository, conflict))
     return merged.are_in(repository.read_blob(result.oid))
 
 
@@ -207,7 +216,7 @@ def _edited(
         return Unsettled(conflict.path, "main took back a part of the edits, which it had")
     try:
         text = carrier.text(conflict.path, newer, kept)
-    except EditMismatch as mismatch:
+    except edits.EditMismatch as mismatch:
         number, first = len(mismatch.lines), mismatch.lines[0]
         more = f" (and {counted(number - 1, 'edit')} more)" if number > 1 else ""
         return Unsettled(conflict.path, f"main's text does not take the edits{more}: {first}")
@@ -221,10 +230,10 @@ def _by_imports(sources: Sources, conflict: Conflict) -> Settled | Unsettled | N
         return None
     stages = conflict.stages
     try:
-        merged = merge_imports(*_texts(sources.repository, conflict))
-    except NoImports:
+        merged = import_merge.merge_imports(*_texts(sources.repository, conflict))
+    except import_statements.NoImports:
         return None
-    except NotSettled as reason:
+    except import_statements.NotSettled as reason:
         return Unsettled(conflict.path, f"its import statements are not merged: {reason}")
     how = "its import statements merged by name"
     content = merged.text(sources.ours.commit, sources.theirs.commit)
@@ -251,7 +260,7 @@ def _rebuilt(
         return source
     try:
         return carrier.text(path, source, holds)
-    except EditMismatch:
+    except edits.EditMismatch:
         return None
 
 

@@ -7,7 +7,7 @@ from carry.edits.applying import (
     not_landing,
     probe_layers,
 )
-from carry.edits.loading import load_edit_files, parse_edit_file
+from carry.edits.loading import load_edit_file, parse_edit_file
 from carry.edits.model import Edit, EditFile, Layer
 from carry.edits.planning import EditResult
 
@@ -19,7 +19,7 @@ __all__ = [
     "EditResult",
     "Layer",
     "apply_layers",
-    "load_edit_files",
+    "load_edit_file",
     "not_landing",
     "parse_edit_file",
     "probe_layers",

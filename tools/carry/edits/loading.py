@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from carry.edit_paths import SUFFIX
 from carry.edits.fragments import FragmentError, check_operation
 from carry.edits.model import (
     Action,
@@ -31,27 +32,8 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
 
-SUFFIX = ".edits.yml"
-FOLDERS = ("megatron", "tests", "tools")
-
 _ACTIONS: tuple[Action, ...] = ("before", "after", "replace", "remove")
 _ANCHORS: tuple[Anchor, ...] = ("call", "assign", "return")
-
-
-def load_edit_files(root: Path) -> tuple[EditFile, ...]:
-    """Loads every edit file of a series.
-
-    Args:
-        root: The folder that holds ``megatron``.
-
-    Returns:
-        The edit files below ``megatron``, ``tests`` and ``tools``, sorted by path.
-
-    Raises:
-        Refusal: A file cannot be read, is no YAML, breaks the schema, or brings what is no Python.
-    """
-    paths = sorted(path for name in FOLDERS for path in (root / name).rglob(f"*{SUFFIX}"))
-    return tuple(load_edit_file(root, path) for path in paths)
 
 
 def load_edit_file(root: Path, path: Path) -> EditFile:
@@ -65,7 +47,8 @@ def load_edit_file(root: Path, path: Path) -> EditFile:
         The edits it declares.
 
     Raises:
-        Refusal: As for `load_edit_files`.
+        Refusal: The file cannot be read, is no YAML, breaks the schema, or brings what is no
+            Python.
     """
     source = PurePosixPath(path.relative_to(root).as_posix())
     try:
@@ -86,7 +69,7 @@ def parse_edit_file(source: PurePosixPath, text: str) -> EditFile:
         The edits it declares, for ``.../NAME.py``.
 
     Raises:
-        Refusal: As for `load_edit_files`.
+        Refusal: As for `load_edit_file`.
     """
     node, data = _read_yaml(source, text)
     lines = dict(_key_lines(node, ()))

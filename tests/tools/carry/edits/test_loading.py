@@ -3,7 +3,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from carry.edits import EditFile, load_edit_files, parse_edit_file
+from carry.edit_paths import edit_paths
+from carry.edits import EditFile, load_edit_file, parse_edit_file
 from stack.errors import Refusal
 
 GOOD = """\
@@ -27,7 +28,7 @@ def test_loads_every_edit_file_below_the_three_folders(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.edits.yml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(GOOD)
-    found = load_edit_files(tmp_path)
+    found = [load_edit_file(tmp_path, path) for path in edit_paths(tmp_path)]
     assert [str(one.path) for one in found] == [
         "megatron/a.py",
         "megatron/core/b.py",
