@@ -117,14 +117,18 @@ class Handover:
 def refuse_undeclared(carrier: Carrier, merged: Iterable[MergeRecord]) -> None:
     """Refuse to go on where SERIES.md lost a dependency that the stopped sync has merged.
 
+    What landed is none by then, and is merged into whatever holds a part of it.
+
     Raises:
         Refusal: It names the first.
     """
     by_branch = {pull_request.branch: pull_request for pull_request in carrier.series}
+    landed = {pr.name for pr in carrier.series if pr.state == "landed"}
     for record in merged:
         pull_request = by_branch[record.branch]
         name = record.source.partition(" ")[0]  # of "#1 as landed" as well
-        if name not in {"main", *(pr.name for pr in carrier.series.closure(pull_request))}:
+        held = {pr.name for pr in carrier.series.closure(pull_request)}
+        if name not in {"main", *held, *landed}:
             raise Refusal(
                 f"SERIES.md:{pull_request.line}: {pull_request.name} does not depend on {name} "
                 f"now, which the stopped sync merged into {record.branch}; write the dependency "

@@ -773,3 +773,27 @@ def test_the_head_of_a_landed_branch_that_is_gone_is_named(pair):
     pair.git("branch", "parent", head[:12])
     assert pair.run("sync").code == 0
     assert pair.states() == ["landed", "open"]
+
+
+def test_a_stopped_sync_goes_on_though_what_landed_is_no_dependency_any_more(hand):
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"parent.txt": "1\n"})
+    hand.grow("child", "parent", {"notes.txt": "1\n2\nthree\n"})
+    hand.commit("parent", {"parent.txt": "2\n"}, "Go on")
+    hand.squash("parent", "Do parent (#1)")
+    hand.commit("main", {"notes.txt": "one\nTWO\nthree\n"}, "Write otherwise")
+    series = hand.root / "SERIES.md"
+    text = series.read_text().replace("| Do parent | open |", "| Do parent | landed |")
+    series.write_text(text.replace("| #2 | `child` | #1 |", "| #2 | `child` | main |"))
+    assert hand.run("sync").code == 3
+    desk = hand.fork / ".git/merge_series/worktree"
+    (desk / "notes.txt").write_text("1\nTWO\nthree\n")
+    hand.git("add", "notes.txt", where=desk)
+    done = hand.run("sync", "--continue")
+    assert done.code == 0, done.err
+    assert hand.git("log", "--format=%s", "--first-parent", "child", "-4").splitlines() == [
+        "Merge main into child",
+        "Record that #1 landed in main",
+        "Merge what parent does from #1",
+        "Child 1",
+    ]
