@@ -96,7 +96,8 @@ class Stack(SeriesRules, RuleBasedStateMachine):
                 assert branch in self.lacking(kept["heads"], kept["heads"]["main"]), ran
             self.met["refused: checked out"] += 1
             return self.led(arguments, follows=True)
-        assert follows, ran
+        goes_on = arguments[1:] == ("--continue",)
+        assert follows or (goes_on and self.desk.waiting["update_worktrees"]), ran
         paths = self.checkouts.discard(branch)
         self.met["refused: a change where it is checked out"] += 1
         again, ran = self.led(arguments, follows=True)
