@@ -188,9 +188,9 @@ def _check_lines_of_comment(out: Sequence[bytes], *sides: Side) -> None:
         for lines in (out, *(_between(side) for side in sides))
     )
     for line in {*result, *base, *ours, *theirs}:
-        if ours[line] not in (base[line], theirs[line]) and theirs[line] != base[line]:
+        wanted = one_sided(base[line], ours[line], theirs[line])
+        if wanted is None:
             raise NotSettled("both sides changed the comments between its imports")
-        wanted = theirs[line] if ours[line] in (base[line], theirs[line]) else ours[line]
         if result[line] != wanted:
             raise NotSettled("a comment would stand by another import than it did")
 

@@ -1,6 +1,6 @@
 """The message of a merge commit: what conflicted, how it was settled, what the allowlist became."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from merge_series.records import AllowlistChange, SettledFile
 from stack.model import PullRequest
@@ -42,33 +42,36 @@ def refreshed(
     """The message of a commit on top of a merge, which makes its generated files again."""
     parts = [subject]
     if made_again:
-        lines = [settled_line(file) for file in made_again]
-        parts.append("Stale in the merge that a person committed:\n" + "\n".join(lines))
-    if allowlist is not None:
-        parts.append(_allowlist(allowlist))
-    return "\n\n".join(parts)
+        lines = map(settled_line, made_again)
+        parts.append(_listed("Stale in the merge that a person committed:", lines))
+    return _joined(parts, allowlist)
 
 
 def body(settled: Sequence[SettledFile], allowlist: AllowlistChange | None) -> str:
     """The rest of the message, without trailers."""
-    conflicted = [file for file in settled if file.conflicted]
+    conflicted = [settled_line(file) for file in settled if file.conflicted]
     parts = []
     if conflicted:
-        lines = [settled_line(file) for file in conflicted]
-        parts.append("Conflicted, and how each was settled:\n" + "\n".join(lines))
+        parts.append(_listed("Conflicted, and how each was settled:", conflicted))
     else:
         parts.append("No file conflicted.")
-    more = [file for file in settled if not file.conflicted and file.how == BY_PERSON]
+    clean = [file for file in settled if not file.conflicted]
+    more = [f"- {file.path}" for file in clean if file.how == BY_PERSON]
     if more:
-        lines = [f"- {file.path}" for file in more]
-        parts.append("Merged cleanly, and changed by a person:\n" + "\n".join(lines))
-    stale = [file for file in settled if not file.conflicted and file.how != BY_PERSON]
+        parts.append(_listed("Merged cleanly, and changed by a person:", more))
+    stale = [settled_line(file) for file in clean if file.how != BY_PERSON]
     if stale:
-        lines = [settled_line(file) for file in stale]
-        parts.append("Merged cleanly, but made again:\n" + "\n".join(lines))
-    if allowlist is not None:
-        parts.append(_allowlist(allowlist))
-    return "\n\n".join(parts)
+        parts.append(_listed("Merged cleanly, but made again:", stale))
+    return _joined(parts, allowlist)
+
+
+def _listed(heading: str, lines: Iterable[str]) -> str:
+    return "\n".join((heading, *lines))
+
+
+def _joined(parts: Sequence[str], allowlist: AllowlistChange | None) -> str:
+    """The paragraphs of a message, with what became of the allowlist last."""
+    return "\n\n".join(parts if allowlist is None else (*parts, _allowlist(allowlist)))
 
 
 def _allowlist(change: AllowlistChange) -> str:
