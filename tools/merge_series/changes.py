@@ -13,13 +13,12 @@ from merge_series.history import Commit, History
 from merge_series.mainline import MainLine, look
 from merge_series.operations import Operations
 from merge_series.plan import heads_by_number, sources, synced_pull_requests
+from merge_series.shared import ANEW, STAYS, Missing, OlderForm, SharedCommits
 from stack.errors import Refusal
 from stack.git_answers import Sha
 from stack.model import PullRequest
 from stack.repository import Repository
 
-_STAYS = "what a branch holds cannot be taken out by adding commits"
-_ANEW = "begin this PR anew on a branch of another name"
 _AS_IT_IS = " (with the state landed or superseded, if it is)"
 _MERGED = re.compile(r"^Merge .* from #([1-9][0-9]*)$")
 
@@ -32,11 +31,13 @@ class Change:
         pull_request: The PR whose row it is about.
         text: What it is and what follows from it.
         is_refused: Whether a sync can do nothing about it and stops.
+        is_told: Whether a sync that goes on says it, since its merges do not.
     """
 
     pull_request: PullRequest
     text: str
     is_refused: bool
+    is_told: bool = False
 
     def __str__(self) -> str:
         """The change with its place."""
@@ -45,26 +46,31 @@ class Change:
 
 
 def changes(
-    repository: Repository, carrier: Carrier, operations: Operations, main: Sha
+    repository: Repository, carrier: Carrier, operations: Operations, main_name: str, main: Sha
 ) -> tuple[Change, ...]:
     """What the declared stack says otherwise than the branches, in the order of the series."""
     known = heads_by_number(repository, carrier)
     history = History.read(repository, known, main)
-    return tuple(_Finder(repository, carrier, operations, main, history).find())
+    return tuple(_Finder(repository, carrier, operations, main_name, main, history).find())
 
 
 def refuse_changes(
-    repository: Repository, carrier: Carrier, operations: Operations, main: Sha
-) -> None:
+    repository: Repository, carrier: Carrier, operations: Operations, main_name: str, main: Sha
+) -> tuple[str, ...]:
     """Refuse what no commit more can bring about.
+
+    Returns:
+        What a sync that goes on has to say.
 
     Raises:
         Refusal: A dependency or a PR was removed whose commits a branch holds, or a branch that
             seems to be renamed is not.
     """
-    for change in changes(repository, carrier, operations, main):
+    found = changes(repository, carrier, operations, main_name, main)
+    for change in found:
         if change.is_refused:
             raise Refusal(str(change))
+    return tuple(str(change) for change in found if change.is_told)
 
 
 def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> dict[int, str]:
@@ -98,23 +104,19 @@ class _Suspect:
     text: str
 
 
-def _above(owner: int, closures: Mapping[int, frozenset[int]]) -> Iterator[int]:
-    """A PR and all that depend on it, directly or not."""
-    return (number for number, closure in closures.items() if owner in closure)
-
-
 @dataclass(frozen=True, slots=True)
 class _Finder:
     repository: Repository
     carrier: Carrier
     operations: Operations
+    main_name: str
     main: Sha
     history: History
 
     def find(self) -> Iterator[Change]:
         journal = self._journal()
         there = self._others()
-        suspects = self._suspects()
+        suspects, older = self._suspects()
         for pull_request in synced_pull_requests(self.carrier):
             if pull_request.number not in self.history.heads:
                 yield from self._renamed(pull_request, there, journal)
@@ -131,8 +133,14 @@ class _Finder:
             )
             if removed is not None:
                 yield Change(pull_request, removed, is_refused=True)
+            taken = frozenset[int]()
+            for form in older:
+                if pull_request.number in form.holders:
+                    taken |= form.of
+                if form.text and pull_request.number == form.holders[0]:
+                    yield Change(pull_request, form.text, is_refused=False, is_told=True)
             for source in sources(self.carrier, pull_request):
-                if self._is_new(pull_request, source):
+                if source.number not in taken and self._is_new(pull_request, source):
                     text = f"depends on {source.name} now; a sync merges it into the branch"
                     yield Change(pull_request, text, is_refused=False)
         yield from self._left_over(there, journal)
@@ -168,15 +176,22 @@ class _Finder:
     def _journal(self) -> dict[str, set[Sha]]:
         """Every head that the program left on a branch which SERIES.md does not name now."""
         declared = {pull_request.branch for pull_request in self.carrier.series}
+        return {branch: heads for branch, heads in self._left().items() if branch not in declared}
+
+    def _left(self) -> dict[str, set[Sha]]:
+        """Every head that the program found or left on a branch."""
         known: dict[str, set[Sha]] = {}
         for done in self.operations.done():
             for branch, head in (*done.old.items(), *done.new.items()):
-                if branch not in declared and head is not None:
+                if head is not None:
                     known.setdefault(branch, set()).add(head)
         return known
 
-    def _suspects(self) -> list[_Suspect]:
-        """What branches hold that may belong to a PR which the series does not give them."""
+    def _suspects(self) -> tuple[list[_Suspect], list[OlderForm]]:
+        """What branches hold that may belong to a PR which the series does not give them.
+
+        The second list has what is taken as an older form of a PR that it does give them.
+        """
         accounted = self._accounted()
         left = {s: held for s, held in self.history.held.items() if s not in accounted}
         suspects = []
@@ -188,43 +203,43 @@ class _Finder:
                 number = int(merged[1])
                 suspects.append(_Suspect(held, frozenset([number]), self._gone(number)))
                 told[number] = told.get(number, 0) | held
-        closures = {pr.number: self._allowed(pr) for pr in self.carrier.series}
-        explained: dict[int, bool] = {}
+        unexplained: dict[int, list[Commit]] = {}  # by the branches that hold them
         for sha, held in left.items():
-            commit = self.history.commits[sha]
-            if commit.is_merge:
+            if not self.history.commits[sha].is_merge:
+                unexplained.setdefault(held, []).append(self.history.commits[sha])
+        older = []
+        shared = SharedCommits(
+            self.repository, self.carrier, self.main_name, self.main, self.history, self._left()
+        )
+        for held, commits in unexplained.items():
+            owners = self.history.holders(commits[0].sha)
+            if any(
+                not held & ~(told.get(owner, 0) | self.history.mask(self._above(owner)))
+                for owner in owners
+            ):
                 continue
-            if held not in explained:
-                holders = self.history.holders(sha)
-                explained[held] = any(
-                    not held & ~(told.get(owner, 0) | self.history.mask(_above(owner, closures)))
-                    for owner in holders
-                )
-            if not explained[held]:
-                suspects.append(self._shared(commit, closures))
-        return suspects
+            found = shared.judge(commits)
+            if isinstance(found, Missing):
+                mask = self.history.mask(found.holders)
+                suspects.append(_Suspect(mask, frozenset(), found.text))
+            else:
+                older.append(found)
+        return suspects, older
+
+    def _above(self, owner: int) -> Iterator[int]:
+        """A PR and all that depend on it, directly or not."""
+        return (number for number, held in self.carrier.series.held.items() if owner in held)
 
     def _gone(self, number: int) -> str:
         if number in self.carrier.series.pull_requests:
             return (
                 f"holds #{number}, which was merged into it, and does not depend on it now; "
-                f"{_STAYS}: write the dependency again, or {_ANEW}"
+                f"{STAYS}: write the dependency again, or {ANEW}"
             )
         return (
             f"holds #{number}, which was merged into it, and SERIES.md has no such PR now; "
-            f"{_STAYS}: give it its row again{_AS_IT_IS}, or {_ANEW}"
+            f"{STAYS}: give it its row again{_AS_IT_IS}, or {ANEW}"
         )
-
-    def _shared(self, commit: Commit, closures: Mapping[int, frozenset[int]]) -> _Suspect:
-        holders = self.history.holders(commit.sha)
-        lowest = sorted(n for n in holders if holders & closures[n] == {n})
-        names = " and ".join(f"#{number}" for number in lowest)
-        text = (
-            f"holds {commit.sha[:12]} '{commit.subject}', as {names} do, none of which depends on "
-            f"another or on a PR that brings it; {_STAYS}: write the dependency that is missing, "
-            f"or {_ANEW}"
-        )
-        return _Suspect(self.history.mask(lowest), frozenset(), text)
 
     def _left_over(
         self, there: Mapping[str, Sha], journal: Mapping[str, set[Sha]]
@@ -242,7 +257,7 @@ class _Finder:
             yield Change(
                 self.carrier.series.pull_requests[lowest],
                 f"holds the branch {branch} at {head[:12]}, which no row names; if it is a PR of "
-                f"the stack, {_STAYS}: give it its row{_AS_IT_IS}",
+                f"the stack, {STAYS}: give it its row{_AS_IT_IS}",
                 is_refused=branch in journal,
             )
 

@@ -16,15 +16,16 @@ from stack.words import counted
 
 def synced_pull_requests(carrier: Carrier) -> tuple[PullRequest, ...]:
     """The PRs whose branches a sync moves: all but those that landed or were superseded."""
-    return tuple(pr for pr in carrier.series if _is_synced(pr))
+    return tuple(pr for pr in carrier.series if is_synced(pr))
 
 
 def sources(carrier: Carrier, pull_request: PullRequest) -> tuple[PullRequest, ...]:
     """The PRs that a sync merges into a PR's branch before main, in declared order."""
-    return tuple(pr for pr in carrier.series.dependencies(pull_request) if _is_synced(pr))
+    return tuple(pr for pr in carrier.series.dependencies(pull_request) if is_synced(pr))
 
 
-def _is_synced(pull_request: PullRequest) -> bool:
+def is_synced(pull_request: PullRequest) -> bool:
+    """Whether a sync moves a PR's branch."""
     return pull_request.state in {"open", "draft"}
 
 

@@ -156,7 +156,9 @@ class Syncer:
             )
         # SERIES.md may say otherwise by now.
         refuse_undeclared(self._carrier, (*waiting.merged, record))
-        refuse_changes(self._repository, self._carrier, self._operations, waiting.main)
+        refuse_changes(
+            self._repository, self._carrier, self._operations, waiting.main_name, waiting.main
+        )
         self._told(f"{record.branch}: merged {record.source} as a person settled it")
         tips = _new_heads(waiting.heads, (*waiting.merged, record))
         self._repository.read_ancestry(waiting.main, tips.values())
@@ -178,9 +180,11 @@ class Syncer:
         refuse_shallow(self._repository)
         refuse_lost(self._repository, self._carrier, self._operations, main_name, main)
         self._find_landings(main, landed)
-        refuse_changes(self._repository, self._carrier, self._operations, main)
+        taken = refuse_changes(self._repository, self._carrier, self._operations, main_name, main)
         follows = self._operations.update_worktrees
         old = ready(self._repository, self._carrier, main, update_worktrees=follows)
+        for sentence in taken:
+            self._told(sentence)
         merged, stopped = self._merge_all(main, old, ())
         if not merged and stopped is None:
             for sentence in newer_mains(self._repository, main_name, main):

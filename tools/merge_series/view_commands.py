@@ -34,7 +34,8 @@ def status_command(place: Place, *, as_json: bool) -> None:
         rows = statuses(repository, carrier, main)
         operations = Operations(repository)
         waiting = operations.stopped()
-        said = [str(change) for change in changes(repository, carrier, operations, main)]
+        found = changes(repository, carrier, operations, place.main, main)
+        said = [str(change) for change in found]
         try:
             said += landings_seen(repository, carrier, main).values()
         except Refusal as refusal:

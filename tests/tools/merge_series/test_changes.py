@@ -233,3 +233,216 @@ def test_the_row_of_a_landed_pr_may_go_when_its_branches_have_absorbed_it(fan):
     fan.commit("main", {"README": "2\n"}, "Go on")
     done = fan.run("sync")
     assert done.code == 0, done.err
+
+
+@pytest.fixture
+def adopted(hand):
+    """Two PRs that stand on what their parent was before it was rebased on the newer main."""
+    hand.declare("#1 par main", "#2 left #1", "#3 right #1", "#4 top #2,#3")
+    hand.grow("par", "main", {"par.txt": "1\n"}, {"more.txt": "1\n"})
+    hand.grow("left", "par", {"left.txt": "1\n"})
+    hand.grow("right", "par", {"right.txt": "1\n"})
+    hand.grow("top", "left,right", {"top.txt": "1\n"})
+    hand.commit("main", {"README": "1\n"}, "Go on")
+    return hand
+
+
+def rebase(hand, branch="par"):
+    hand.git("switch", "--quiet", branch)
+    hand.git("rebase", "--quiet", "main")
+    hand.git("switch", "--quiet", "main")
+
+
+def rewrite(hand, branch, *commits):
+    """Make a branch anew: a subject and files each, by another author at another time."""
+    hand.git("switch", "--quiet", "--detach", "main")
+    for subject, files in commits:
+        hand.write(files, hand.fork)
+        hand.git("add", "--all")
+        hand.git("commit", "--quiet", "-m", subject, "--author=B <b@x.org>", "--date=2020-01-01")
+    hand.git("branch", "--force", branch)
+    hand.git("switch", "--quiet", "main")
+
+
+def taken(hand, old, *, first="#2", line=6):
+    one, other = hand.git("rev-parse", f"{old}~1", old).splitlines()
+    return (
+        f"SERIES.md:{line}: {first} and #3 hold {one[:12]} 'Par 1' and {other[:12]} 'Par 2', which "
+        "#1 does not: they are taken as an older form of #1, and a sync merges #1 as it is now "
+        "into them"
+    )
+
+
+def test_what_a_parent_was_before_it_was_rebased_is_told_once_and_merged(adopted):
+    old = adopted.heads()["par"]
+    rebase(adopted)
+    text = taken(adopted, old)
+    assert said(adopted) == [text]
+    before = adopted.heads()
+    assert text in adopted.run("sync", "--dry-run").err
+    assert adopted.heads() == before
+    done = adopted.run("sync")
+    assert (done.code, done.err.splitlines()[0]) == (0, text)
+    assert (
+        adopted.graph("right")
+        == """\
+*   Merge what par does from #1 (right)
+|\\
+| * Par 2 (par)
+| * Par 1
+| * Go on (main)
+* | Right 1
+* | Par 2
+* | Par 1
+|/
+* Start main"""
+    )
+    assert said(adopted) == []
+    adopted.commit("main", {"README": "2\n"}, "Go on more")
+    again = adopted.run("sync")
+    assert (again.code, "older form" in again.err) == (0, False), again.err
+    assert adopted.run("verify").code == 0
+
+
+@pytest.mark.parametrize(
+    "commits",
+    [
+        [("Do par in one", {"par.txt": "1\n", "more.txt": "1\n", "new.txt": "1\n"})],
+        [("Par 1", {"par.txt": "1\n"}), ("Another end", {"more.txt": "2\n"})],
+    ],
+    ids=["squashed", "amended"],
+)
+def test_what_a_parent_was_before_it_was_written_anew_is_told_and_taken(adopted, commits):
+    old = adopted.heads()["par"]
+    rewrite(adopted, "par", *commits)
+    assert said(adopted) == [taken(adopted, old)]
+
+
+def test_what_a_parent_was_before_only_its_last_commit_was_amended_is_taken(adopted):
+    old = adopted.heads()["par"]
+    adopted.git("switch", "--quiet", "par")
+    adopted.git("commit", "--quiet", "--amend", "--no-edit", "--allow-empty")
+    adopted.write({"more.txt": "2\n"}, adopted.fork)
+    adopted.git("commit", "--quiet", "--amend", "--all", "--no-edit")
+    adopted.git("switch", "--quiet", "main")
+    assert said(adopted) == [
+        (
+            f"SERIES.md:6: #2 and #3 hold {old[:12]} 'Par 2', which #1 does not: it is taken as an "
+            "older form of #1, and a sync merges #1 as it is now into them"
+        )
+    ]
+
+
+def test_older_forms_of_two_prs_below_are_named_both(adopted):
+    adopted.grow("low", "main~1", {"low.txt": "1\n"})
+    adopted.grow("as-it-was", "low", {"par.txt": "1\n"})
+    adopted.git("branch", "--force", "par", "as-it-was")
+    for name in ("left", "right"):
+        adopted.git("branch", "-D", name)
+        adopted.grow(name, "par", {f"{name}.txt": "1\n"})
+    adopted.git("branch", "-D", "top", "as-it-was")
+    adopted.declare("#4 low main", "#1 par #4", "#2 left #1", "#3 right #1")
+    rebase(adopted, "low")
+    adopted.git("switch", "--quiet", "par")
+    adopted.git("rebase", "--quiet", "low")
+    adopted.git("switch", "--quiet", "main")
+    assert [sentence.partition(": they are ")[2] for sentence in said(adopted)] == [
+        "taken as an older form of #1 and #4, and a sync merges #1 and #4 as they are now into them"
+    ]
+    assert adopted.run("sync").code == 0
+
+
+def test_a_dependency_that_nobody_declared_is_no_older_form(adopted):
+    between = adopted.grow("between", "par", {"between.txt": "1\n"})
+    for name in ("left", "right", "top"):
+        adopted.git("branch", "-D", name)
+    adopted.grow("left", "between", {"left.txt": "1\n"})
+    adopted.grow("right", "between", {"right.txt": "1\n"})
+    adopted.git("branch", "-D", "between")
+    adopted.declare("#1 par main", "#2 left #1", "#3 right #1")
+    text = (
+        f"holds {between[:12]} 'Between 1', as #2 and #3 do, none of which depends on another or "
+        f"on a PR that brings it; {STAYS}: write the dependency that is missing, or {ANEW}"
+    )
+    assert said(adopted) == [f"SERIES.md:6: #2 {text}", f"SERIES.md:7: #3 {text}"]
+    assert refused(adopted).code == 1
+
+
+def test_a_pr_that_is_whole_in_another_is_no_older_form(adopted):
+    left = adopted.heads()["left"]
+    rewrite(adopted, "par", ("Do par in one", {"par.txt": "2\n"}))
+    adopted.grow("five", "left", {"five.txt": "1\n"})
+    adopted.declare("#1 par main", "#2 left #1", "#5 five #1")
+    assert said(adopted)[0] == (
+        f"SERIES.md:6: #2 holds {left[:12]} 'Left 1', as #2 and #5 do, none of which depends on "
+        f"another or on a PR that brings it; {STAYS}: write the dependency that is missing, or "
+        f"{ANEW}"
+    )
+    assert refused(adopted).code == 1
+
+
+@pytest.fixture
+def stale(hand):
+    """Two PRs that hold a newer main than the fork's own."""
+    hand.declare("#1 par main", "#2 left #1", "#3 right #1")
+    hand.grow("par", "main", {"par.txt": "1\n"})
+    hand.grow("left", "par", {"left.txt": "1\n"})
+    hand.grow("right", "par", {"right.txt": "1\n"})
+    hand.commit("main", {"README": "1\n"}, "Go on")
+    hand.commit("main", {"README": "2\n"}, "Go on more")
+    hand.git("switch", "--quiet", "--detach")
+    return hand
+
+
+def brought(hand, name, *branches, subject=None):
+    for branch in branches:
+        hand.git("switch", "--quiet", branch)
+        hand.git("merge", "--quiet", *(("-m", subject) if subject else ("--no-edit",)), name)
+    hand.git("switch", "--quiet", "--detach", "main~2")
+
+
+@pytest.mark.parametrize("branches", [("left", "right"), ("par", "right")])
+def test_commits_of_a_main_that_was_fetched_are_no_pr_of_the_stack(stale, branches):
+    if "par" in branches:
+        stale.declare("#1 par main", "#3 right main")
+        stale.git("branch", "-D", "left", "right")
+        stale.grow("right", "main~2", {"right.txt": "1\n"})
+    head = stale.heads()["main"]
+    brought(stale, "main", *branches, subject="Bring in what is new")
+    stale.git("remote", "add", "origin", "nowhere")
+    stale.git("update-ref", "refs/remotes/origin/main", head)
+    stale.git("branch", "--force", "main", "main~2")
+    done = refused(stale)
+    assert done.code == 1
+    assert done.err.endswith(
+        ", and main has such commits: main here is older than origin/main; bring it up to date "
+        "(git fetch origin main:main), or say --main origin/main\n"
+    )
+    assert f"'Go on' and {head[:12]} 'Go on more', as #" in done.err
+    assert "write the dependency" not in "".join(said(stale))
+
+
+def test_commits_that_were_merged_as_main_are_known_by_the_merges(stale):
+    brought(stale, "main", "left", "right")
+    stale.git("branch", "--force", "main", "main~2")
+    stale.git("remote", "add", "upstream", "nowhere")
+    done = refused(stale)
+    assert done.err.endswith(
+        ", as #2 and #3 do, and main has such commits: main here is older than the main "
+        "that the branches have; bring it up to date (git fetch upstream main:main)\n"
+    )
+
+
+def test_shared_commits_on_main_itself_may_be_those_of_a_newer_main(stale):
+    stale.declare("#2 left main", "#3 right main")
+    for branch in ("left", "right"):
+        stale.git("branch", "--force", branch, "main")
+        stale.commit(branch, {f"{branch}.txt": "1\n"}, branch)
+    stale.git("branch", "-D", "par")
+    stale.git("branch", "--force", "main", "main~2")
+    assert refused(stale).err.endswith(f"write the dependency that is missing, or {ANEW}\n")
+    stale.git("remote", "add", "origin", "nowhere")
+    assert refused(stale).err.endswith(
+        f"write the dependency that is missing, or {ANEW}; if main has it by now, bring main up to "
+        "date first (git fetch origin main:main)\n"
+    )

@@ -1,0 +1,258 @@
+"""Commits that several PRs hold and that no PR below them brings.
+
+Published heads often stand on one another's older forms: a PR was rebased or amended, and those
+that depend on it were not. Or a dependency is missing, or main here is older than what the branches
+have of it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from carry.carried import Carrier
+from merge_series.history import Commit, History
+from merge_series.plan import is_synced
+from stack.git_answers import Sha
+from stack.repository import Repository
+from stack.words import counted
+
+STAYS = "what a branch holds cannot be taken out by adding commits"
+ANEW = "begin this PR anew on a branch of another name"
+
+_LISTED = 3  # commits
+_USUAL = ("main", "master")
+
+
+@dataclass(frozen=True, slots=True)
+class OlderForm:
+    """Commits that are taken as what PRs were before they were rebased or amended.
+
+    Attributes:
+        holders: The PRs that hold them, but for those above one that does.
+        of: Those PRs, on which every holder depends.
+        text: What there is to say, after the name of the first holder; empty if nothing is.
+    """
+
+    holders: tuple[int, ...]
+    of: frozenset[int]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Commits that no declared dependency explains.
+
+    Attributes:
+        holders: As for ``OlderForm``.
+        text: What is to be done, after the name of a holder.
+    """
+
+    holders: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class SharedCommits:
+    """Tells what commits are that several PRs hold.
+
+    Args:
+        repository: The fork.
+        carrier: The series.
+        main_name: The revision that is main.
+        main: The commit of main.
+        history: What the branches hold beyond main.
+        left: The heads that earlier operations found or left on each branch.
+    """
+
+    repository: Repository
+    carrier: Carrier
+    main_name: str
+    main: Sha
+    history: History
+    left: Mapping[str, Iterable[Sha]]
+
+    def judge(self, commits: Sequence[Commit]) -> OlderForm | Missing:
+        """Say what commits are that the same PRs hold.
+
+        Args:
+            commits: The commits, newest first.
+        """
+        closures = self.carrier.series.held
+        holders = self.history.holders(commits[0].sha)
+        lowest = tuple(sorted(n for n in holders if holders & closures[n] == {n}))
+        newer = self._newer_main(commits)
+        if newer:
+            names = _and(f"#{number}" for number in lowest)
+            held = _listed(commits)
+            return Missing(
+                lowest, f"holds {held}, as {names} do, and main has such commits: {newer}"
+            )
+        below = frozenset.intersection(*(closures[n] for n in lowest)).difference(lowest)
+        older = self._older_form(commits, lowest, below & self.history.heads.keys())
+        if older:
+            return OlderForm(lowest, older, self._told(commits, lowest, older))
+        return Missing(lowest, self._undeclared(commits, lowest))
+
+    def _undeclared(self, commits: Sequence[Commit], lowest: tuple[int, ...]) -> str:
+        names = _and(f"#{number}" for number in lowest)
+        return (
+            f"holds {_named(commits[0])}, as {names} do, none of which depends on another or on a "
+            f"PR that brings it; {STAYS}: write the dependency that is missing, or {ANEW}"
+            f"{self._fetch_first(commits)}"
+        )
+
+    def _told(self, commits: Sequence[Commit], lowest: tuple[int, ...], of: frozenset[int]) -> str:
+        """What is said until all holders have the heads that came since."""
+        heads = [
+            self.history.heads[number]
+            for number in of
+            if is_synced(self.carrier.series.pull_requests[number])
+        ]
+        held = self.history.held
+        mask = self.history.mask(lowest)
+        # One that is not beyond main is held by whoever takes main in.
+        if all(mask & ~held.get(head, mask) == 0 for head in heads):
+            return ""
+        others = _and(f"#{number}" for number in lowest[1:])
+        names = _and(f"#{number}" for number in sorted(of))
+        they = "it is" if len(commits) == 1 else "they are"
+        return (
+            f"and {others} hold {_listed(commits)}, which {names} "
+            f"{'do' if len(of) > 1 else 'does'} not: {they} "
+            f"taken as an older form of {names}, and a sync merges {names} as "
+            f"{'they are' if len(of) > 1 else 'it is'} now into them{self._fetch_first(commits)}"
+        )
+
+    # An older form
+
+    def _older_form(
+        self, commits: Sequence[Commit], lowest: tuple[int, ...], below: frozenset[int]
+    ) -> frozenset[int]:
+        """The PRs among ``below`` of which commits are an older form; none where that is unsure."""
+        found = {number: self._alike(number, commits) for number in below}
+        alike = frozenset().union(*found.values())
+        for number in lowest:
+            # The whole of one PR within another: there a dependency was removed or is missing.
+            others = self.history.mask(lowest) & ~self.history.mask([number])
+            head = self.history.heads[number]
+            if head not in alike and self.history.held.get(head, 0) & others:
+                return frozenset()
+        matched = frozenset(number for number, shas in found.items() if shas)
+        if matched:
+            return matched
+        closures = self.carrier.series.held
+        highest = frozenset(
+            n for n in below if not any(n != other and n in closures[other] for other in below)
+        )
+        stands_on = self.history.reached(commit.sha for commit in commits)
+        # What stands on a PR as it is now is no older form of it.
+        if any(
+            commit.sha in stands_on
+            for number in highest
+            for commit in self.history.own(number, closures[number])
+        ):
+            return frozenset()
+        return highest
+
+    def _alike(self, number: int, commits: Sequence[Commit]) -> frozenset[Sha]:
+        """Those of some commits that a PR has in another form: what a rebase keeps is the same."""
+        own = self.history.own(number, self.carrier.series.held[number])
+        kept = {(commit.author, commit.subject) for commit in own}
+        branch = self.carrier.series.pull_requests[number].branch
+        was = self.history.reached(self.left.get(branch, ()))
+        alike = {c.sha for c in commits if c.sha in was or (c.author, c.subject) in kept}
+        for tip in _tips(commits):
+            marked = self.repository.run(
+                "rev-list", "--cherry-mark", "--right-only", "--no-merges",
+                f"{self.history.heads[number]}...{tip}", f"^{self.main}", "--",
+            )  # fmt: skip
+            alike.update(Sha(line[1:]) for line in marked.text.split() if line.startswith("="))
+        return frozenset(alike.intersection(commit.sha for commit in commits))
+
+    # Main's own
+
+    def _newer_main(self, commits: Sequence[Commit]) -> str:
+        """What to do where some commits are main's, and main here is older; else empty."""
+        for ref, head in self._mains:
+            others = self.repository.commits(*_tips(commits), f"^{self.main}", f"^{head}")
+            if any(commit.sha not in others for commit in commits):
+                return (
+                    f"{self.main_name} here is older than {ref}; bring it up to date "
+                    f"({self._fetch}), or say --main {ref}"
+                )
+        merged = [c.parents[1] for c in self.history.commits.values() if self._merges_main(c)]
+        reached = self.history.reached(merged)
+        if any(commit.sha in reached for commit in commits):
+            return (
+                f"{self.main_name} here is older than the main that the branches have; bring it up "
+                f"to date ({self._fetch})"
+            )
+        return ""
+
+    def _merges_main(self, commit: Commit) -> bool:
+        """Whether a merge says that it merged main, as git words it or this program does."""
+        names = "|".join(map(re.escape, self._names))
+        said = rf"Merge (?:main into |(?:remote-tracking )?branch '(?:[^']*/)?(?:{names})')"
+        return commit.is_merge and re.match(said, commit.subject) is not None
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*_USUAL, self.main_name.rpartition("/")[2])
+
+    @cached_property
+    def _mains(self) -> list[tuple[str, Sha]]:
+        """The branches, here and of remotes, that main's name has and that are ahead of it."""
+        listed = self.repository.run(
+            "for-each-ref", "--format=%(refname:lstrip=2)%00%(objectname)",
+            "refs/heads", "refs/remotes",
+        )  # fmt: skip
+        declared = {pull_request.branch for pull_request in self.carrier.series}
+        rows = (line.split("\0") for line in listed.text.splitlines())
+        return [
+            (ref, Sha(head))
+            for ref, head in rows
+            if ref not in declared and ref.rpartition("/")[2] in self._names
+            if head != self.main and self.repository.is_ancestor(self.main, Sha(head))
+        ]
+
+    def _fetch_first(self, commits: Sequence[Commit]) -> str:
+        """What else commits may be that stand on main itself, where there is a remote to ask."""
+        stand_on_main = any(self.main in commit.parents for commit in commits)
+        if not stand_on_main or not self.repository.run("remote").text:
+            return ""
+        return f"; if main has it by now, bring {self.main_name} up to date first ({self._fetch})"
+
+    @property
+    def _fetch(self) -> str:
+        """The command that brings main."""
+        remotes = self.repository.run("remote").text.splitlines()
+        remote, _, branch = self.main_name.partition("/")
+        if remote in remotes and branch:
+            return f"git fetch {remote}"
+        of = self.repository.run(
+            "config", "--get", f"branch.{self.main_name}.remote", accept=(0, 1)
+        ).text
+        remote = of or (remotes[0] if len(remotes) == 1 else "REMOTE")
+        return f"git fetch {remote} {self.main_name}:{self.main_name}"
+
+
+def _tips(commits: Iterable[Commit]) -> list[Sha]:
+    """Those of some commits that stand below none of the others."""
+    parents = {parent for commit in commits for parent in commit.parents}
+    return [commit.sha for commit in commits if commit.sha not in parents]
+
+
+def _named(commit: Commit) -> str:
+    return f"{commit.sha[:12]} '{commit.subject}'"
+
+
+def _listed(commits: Sequence[Commit]) -> str:
+    if len(commits) <= _LISTED:
+        return _and(map(_named, reversed(commits)))
+    return f"{counted(len(commits), 'commit')} up to {_named(commits[0])}"
+
+
+def _and(parts: Iterable[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
