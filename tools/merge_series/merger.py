@@ -14,7 +14,7 @@ from merge_series.generated_files import FILE_MODES, REGENERATED, GeneratedFiles
 from merge_series.messages import BY_PERSON
 from merge_series.plan import sources
 from merge_series.recorded import Recorded
-from merge_series.records import AllowlistChange, MergeRecord, SettledFile
+from merge_series.records import AllowlistChange, Beyond, MergeRecord, SettledFile
 from merge_series.resolve import Settled, Side, Sources, Unsettled, entries, is_left, settle
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha, decode
@@ -35,17 +35,28 @@ class Planned:
         source: What is merged; None is main.
         ours: Head of the branch.
         theirs: The commit merged in.
+        beyond: Beyond what it is merged; None if beyond the merge base.
     """
 
     pull_request: PullRequest
     source: PullRequest | None
     ours: Sha
     theirs: Sha
+    beyond: Beyond | None = None
 
     @property
     def source_name(self) -> str:
-        """``main``, or the PR's name."""
+        """``main``, the PR's name, or what else is merged."""
+        if self.beyond is not None:
+            return self.beyond.source
         return "main" if self.source is None else self.source.name
+
+    @property
+    def subject(self) -> str:
+        """First line of the merge's message."""
+        if self.beyond is not None:
+            return self.beyond.subject
+        return messages.subject(self.pull_request, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +132,14 @@ class Merger:
             Refusal: The merged tree reads the global process groups where neither side may, or a
                 generated file could not be made again.
         """
-        merged = self._trees.merge(planned.ours, planned.theirs)
+        merged = self._merged(planned)
         with self._lock:
             return self._finish(planned, merged)
+
+    def _merged(self, planned: Planned) -> Merge:
+        """Git's own merge."""
+        base = None if planned.beyond is None else planned.beyond.base
+        return self._trees.merge(planned.ours, planned.theirs, base)
 
     def _finish(self, planned: Planned, merged: Merge) -> MergeRecord | Stopped:
         """Settle what git left in conflict and commit the merge."""
@@ -154,7 +170,7 @@ class Merger:
             tree: What the person made of it.
             offered: The files, each with how it came about if what was settled of it still stands.
         """
-        conflicts = self._trees.merge(planned.ours, planned.theirs).conflicts
+        conflicts = self._merged(planned).conflicts
         by_path = {conflict.path: conflict for conflict in conflicts}
         gone = {
             end.path
@@ -182,7 +198,7 @@ class Merger:
             settled: The files that were in conflict.
             by_person: Those of them that were left to the person.
         """
-        merged = self._trees.merge(planned.ours, planned.theirs)
+        merged = self._merged(planned)
         more = self._beyond(merged, tree, settled)
         record = self._commit(planned, merged, tree, [*settled, *more])
         self._remember(merged, tree, record.commit, record.settled, by_person)
@@ -204,7 +220,7 @@ class Merger:
             by_person: Those of them that were left to the person.
         """
         before = self._repository.tree_of(commit)
-        merged = self._trees.merge(planned.ours, planned.theirs)
+        merged = self._merged(planned)
         more = self._beyond(merged, before, settled)
         tree, change, stale = self._make_again(planned, before)
         head = commit
@@ -227,7 +243,7 @@ class Merger:
         tree, change, stale = self._make_again(planned, tree)
         files = _with_stale(settled, stale)
         self._check_named(merged.tree, tree, files)
-        message = messages.whole(planned.pull_request, planned.source, files, change)
+        message = messages.whole(planned.subject, files, change, planned.beyond)
         commit = self._repository.commit_tree(tree, [planned.ours, planned.theirs], message)
         return self._record(planned, commit, files, change)
 
@@ -288,7 +304,7 @@ class Merger:
             ours=planned.ours,
             theirs=planned.theirs,
             commit=commit,
-            subject=messages.subject(planned.pull_request, planned.source),
+            subject=planned.subject,
             settled=files,
             allowlist=change,
         )
@@ -324,6 +340,8 @@ class Merger:
     def _make_again(
         self, planned: Planned, tree: Sha
     ) -> tuple[Sha, AllowlistChange | None, dict[str, str]]:
+        if planned.beyond is not None and tree == self._repository.tree_of(planned.ours):
+            return tree, None, {}  # nothing is merged, so what is generated is as true as before
         merging = f"{planned.pull_request.branch}: merging {planned.source_name}"
         return self._generated.make_again(tree, planned.ours, planned.theirs, merging)
 

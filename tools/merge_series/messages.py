@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from merge_series.records import AllowlistChange, SettledFile
+from merge_series.history import ABSORBS
+from merge_series.records import AllowlistChange, Beyond, SettledFile
 from stack.model import PullRequest
 from stack.words import counted
 
@@ -22,13 +23,20 @@ def side(pull_request: PullRequest) -> str:
 
 
 def whole(
-    pull_request: PullRequest,
-    source: PullRequest | None,
+    subject: str,
     settled: Sequence[SettledFile],
     allowlist: AllowlistChange | None,
+    beyond: Beyond | None,
 ) -> str:
-    """The message of a merge of ``source`` (None: main) into a PR's branch, without trailers."""
-    return f"{subject(pull_request, source)}\n\n{body(settled, allowlist)}"
+    """The message of a merge, without the sign-off."""
+    if beyond is None:
+        return f"{subject}\n\n{body(settled, allowlist)}"
+    parts = [subject, beyond.body]
+    if settled or allowlist:
+        parts.append(body(settled, allowlist))
+    if beyond.absorbs:
+        parts.append("\n".join(f"{ABSORBS}: {head}" for head in beyond.absorbs))
+    return "\n\n".join(parts)
 
 
 def settled_line(file: SettledFile) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from merge_series.journal import DoneSync, FileChange, Journal
 from merge_series.kept import read_json, remove_unfinished, write_json
-from merge_series.records import MergeRecord, SettledFile
+from merge_series.records import Beyond, MergeRecord, SettledFile
 from merge_series.transaction import carry_out, repair
 from merge_series.worktrees import followers
 from stack.errors import ExitCode, Refusal
@@ -36,6 +36,7 @@ class Pending:
         theirs: Second parent.
         settled: Conflicts that the program settled.
         unsettled: Paths left to the person, each with the reason.
+        beyond: Beyond what it is merged; None if beyond the merge base.
     """
 
     branch: str
@@ -44,6 +45,7 @@ class Pending:
     theirs: Sha
     settled: tuple[SettledFile, ...]
     unsettled: dict[str, str]
+    beyond: Beyond | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +235,8 @@ class Operations:
 def _stopped(data: dict[str, Any]) -> StoppedSync:
     merged = tuple(MergeRecord.from_json(record) for record in data["merged"])
     settled = tuple(SettledFile(**file) for file in data["pending"]["settled"])
-    pending = Pending(**{**data["pending"], "settled": settled})
+    beyond = data["pending"].get("beyond")
+    beyond = None if beyond is None else Beyond.from_json(beyond)
+    pending = Pending(**{**data["pending"], "settled": settled, "beyond": beyond})
     landed = {int(number): sha for number, sha in data.get("landed", {}).items()}
     return StoppedSync(**{**data, "merged": merged, "pending": pending, "landed": landed})

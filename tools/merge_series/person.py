@@ -108,8 +108,13 @@ def _signed_off(worktree: Repository, message: str) -> str:
 def _with_names(worktree: Repository, tree: Sha, offer: Offer) -> dict[str, bytes]:
     """Open files whose conflict markers name commits, with the names of both sides there."""
     stopped, planned = offer.stopped, offer.stopped.planned
+    ours = messages.side(planned.pull_request)
     theirs = offer.main_name if planned.source is None else messages.side(planned.source)
-    names = {planned.ours: messages.side(planned.pull_request), planned.theirs: theirs}
+    if planned.beyond is not None:
+        theirs = planned.beyond.source
+    # What git merged, and what the rules did, where these are not the same commits.
+    names = dict(zip(stopped.merge.sides, (ours, theirs), strict=True))
+    names |= {planned.ours: ours, planned.theirs: theirs}
     paths = [unsettled.path for unsettled in stopped.unsettled]
     found = worktree.entries(tree, *paths)
     read = {p: worktree.read_blob(e.oid) for p, e in found.items() if e.mode in FILE_MODES}

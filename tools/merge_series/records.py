@@ -22,6 +22,30 @@ class SettledFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Beyond:
+    """What a merge is of, where it is of what a commit has beyond another than the merge base.
+
+    Attributes:
+        base: A commit whose tree is the base; it need be on no branch.
+        source: What is merged, as people name it: ``#6258 as landed``.
+        subject: First line of the merge's message.
+        body: What the message says of it further, without trailers.
+        absorbs: Heads whose commits the branch has in another form by this merge.
+    """
+
+    base: Sha
+    source: str
+    subject: str
+    body: str
+    absorbs: tuple[Sha, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """What JSON holds of it."""
+        return cls(**{**data, "absorbs": tuple(data["absorbs"])})
+
+
+@dataclass(frozen=True, slots=True)
 class AllowlistChange:
     """What a merge did to the allowlist.
 

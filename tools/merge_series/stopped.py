@@ -43,9 +43,10 @@ class Handover:
         planned = stopped.planned
         files = self._merger.offered(stopped)
         settled = _files(waiting.pending)
-        message = messages.whole(planned.pull_request, planned.source, settled, None)
-        kept = tuple(record.commit for record in waiting.merged)
-        offer = person.Offer(stopped, waiting.main_name, message, files, kept)
+        message = messages.whole(planned.subject, settled, None, planned.beyond)
+        kept = [record.commit for record in waiting.merged]
+        kept += [] if planned.beyond is None else [planned.beyond.base]
+        offer = person.Offer(stopped, waiting.main_name, message, files, tuple(kept))
         person.prepare(self._repository, self._operations.worktree, offer)
         self._operations.stop(replace(waiting, state="waiting"))
 
@@ -105,13 +106,14 @@ class Handover:
                 "which the sync began, put the row back, or drop the sync with "
                 f"{typed(person.ABORT)}"
             )
-        if pending.source not in {"main", *by_name}:
+        if pending.beyond is None and pending.source not in {"main", *by_name}:
             raise Refusal(
                 f"SERIES.md no longer has {pending.source}; drop the sync with "
                 f"{typed(person.ABORT)}"
             )
         source = by_name.get(pending.source)
-        return Planned(by_branch[pending.branch], source, pending.ours, pending.theirs)
+        pull_request = by_branch[pending.branch]
+        return Planned(pull_request, source, pending.ours, pending.theirs, pending.beyond)
 
 
 def refuse_undeclared(carrier: Carrier, merged: Iterable[MergeRecord]) -> None:
@@ -180,6 +182,7 @@ def describe(stopped: Stopped) -> Pending:
         theirs=planned.theirs,
         settled=tuple(SettledFile(s.path, s.how, conflicted=True) for s in settled),
         unsettled={u.path: u.why for u in stopped.unsettled},
+        beyond=planned.beyond,
     )
 
 

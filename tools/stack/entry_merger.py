@@ -25,15 +25,18 @@ class EntryMerger:
         self._merged: dict[Contents, bytes] = {}
         self._known: dict[frozenset[Sha], bytes] = {}
 
-    def merge(self, ours: Sha, theirs: Sha) -> bytes | None:
-        """Merge two commits.
+    def merge(self, ours: Sha, theirs: Sha, base: Sha | None = None) -> bytes | None:
+        """Merge two commits, with the tree of a third as the base if one is given.
 
         Returns:
             The id of the tree that git makes of them, which is stored; None where only git can
             tell.
         """
         try:
-            return self._merge(ours, theirs)
+            if base is None:
+                return self._merge(ours, theirs)
+            trees = map(self._trees.of_commit, (base, ours, theirs))
+            return merge_trees(self._trees, self._merged, *trees)
         except (UnsureError, UnreadableError):
             return None
 

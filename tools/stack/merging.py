@@ -72,10 +72,12 @@ class Merge:
     Attributes:
         tree: The merged tree; files in conflict hold conflict markers in it.
         conflicts: Paths in conflict, sorted.
+        sides: The commits that the markers name, ours first.
     """
 
     tree: Sha
     conflicts: tuple[Conflict, ...]
+    sides: tuple[Sha, Sha]
 
 
 def pinned(*arguments: str) -> tuple[str, ...]:
@@ -102,15 +104,27 @@ class TreeMerger:
         weakref.finalize(self, shutil.rmtree, self._place, ignore_errors=True)
         _fill_without_attributes(Path(self._place), repository.common_directory.absolute())
 
-    def merge(self, ours: Sha, theirs: Sha) -> Merge:
+    def merge(self, ours: Sha, theirs: Sha, base: Sha | None = None) -> Merge:
         """Merge two commits into a tree.
+
+        Args:
+            ours: The one commit.
+            theirs: The other.
+            base: A commit whose tree is the merge base, wherever it stands; None for the base that
+                the histories have. So can be merged what one commit has beyond any other.
 
         Raises:
             Refusal: The histories are unrelated, or an object is missing.
         """
-        tree = self._entries.merge(ours, theirs)
+        tree = self._entries.merge(ours, theirs, base)
         if tree is not None:
-            return Merge(Sha(tree.hex()), ())
+            return Merge(Sha(tree.hex()), (), (ours, theirs))
+        if base is not None:
+            # git 2.39 takes no base: two commits on it that hold the trees of these have it.
+            for commit in (ours, theirs, base):
+                self._repository.check_tree(commit)
+            trees = self._repository.trees_of((ours, theirs))
+            return self._by_git(*(self._repository.commit_nowhere(t, (base,)) for t in trees))
         # git 2.39 takes the tree of a commit for empty if it cannot read it, and merges that.
         for commit in (ours, theirs, *self._repository.merge_bases(ours, theirs)):
             self._repository.check_tree(commit)
@@ -131,8 +145,10 @@ class TreeMerger:
             self._store.store({b"%d" % at: TreeEntry(FILE, oid) for at, oid in enumerate(oids)})
             for oids in zip(*((wish.base, *wish.sides) for wish in wanted), strict=True)
         )
-        start = self._repository.commit_nowhere(base, ())
-        ours, theirs = (self._repository.commit_nowhere(side, (start,)) for side in sides)
+        start = self._repository.commit_nowhere(Sha(base.hex()), ())
+        ours, theirs = (
+            self._repository.commit_nowhere(Sha(side.hex()), (start,)) for side in sides
+        )
         merge = self._by_git(ours, theirs)
         conflicts = {conflict.path for conflict in merge.conflicts}
         merged = self._store.entries(bytes.fromhex(merge.tree))
@@ -153,24 +169,24 @@ class TreeMerger:
                 f"{ours[:12]} and {theirs[:12]} share no commit; nothing can be merged; check that "
                 "--main and SERIES.md name branches of one history"
             )
-        merge = parse_merge(answer.stdout)
-        if merge is not None and answer.status == _CLEAN:
+        merged = parse_merge(answer.stdout)
+        if merged is not None and answer.status == _CLEAN:
             # It also tells of conflicts that it has settled: of a file and a directory of one name
             # of which one moved away.
-            return Merge(merge.tree, ())
+            return Merge(merged[0], (), (ours, theirs))
         # Status 1 also stands for a bad revision: only a tree id first makes it a conflict.
-        if merge is None or answer.status != _CONFLICTED or not merge.conflicts:
+        if merged is None or answer.status != _CONFLICTED or not merged[1]:
             raise GitFailure(("merge-tree", ours, theirs), answer)
-        return merge
+        return Merge(*merged, (ours, theirs))
 
 
-def merge_trees(repository: Repository, ours: Sha, theirs: Sha) -> Merge:
-    """Merge two commits into a tree.
+def merge_trees(repository: Repository, ours: Sha, theirs: Sha, base: Sha | None = None) -> Merge:
+    """Merge two commits into a tree, as ``TreeMerger.merge`` does.
 
     Raises:
-        Refusal: As for ``TreeMerger.merge``.
+        Refusal: As there.
     """
-    return TreeMerger(repository).merge(ours, theirs)
+    return TreeMerger(repository).merge(ours, theirs, base)
 
 
 def _fill_without_attributes(folder: Path, common: Path) -> None:
@@ -185,8 +201,11 @@ def _fill_without_attributes(folder: Path, common: Path) -> None:
     (folder / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
 
 
-def parse_merge(output: bytes) -> Merge | None:
+def parse_merge(output: bytes) -> tuple[Sha, tuple[Conflict, ...]] | None:
     """Read the output of ``git merge-tree --write-tree -z --messages``; None if it is none.
+
+    Returns:
+        The merged tree, and the paths in conflict, sorted.
 
     The form: tree id, then ``mode oid stage TAB path`` a conflicted stage, an empty record, then a
     message each: count of paths, the paths, its kind, its text. Each record ends with a NUL. Advice
@@ -215,4 +234,4 @@ def parse_merge(output: bytes) -> Merge | None:
                 conflict = conflicts.setdefault(path, Conflict(path))
                 conflict.messages.append(text)
                 conflict.kinds.append((kind, tuple(paths)))
-    return Merge(Sha(records[0].decode()), tuple(conflicts[path] for path in sorted(conflicts)))
+    return Sha(records[0].decode()), tuple(conflicts[path] for path in sorted(conflicts))

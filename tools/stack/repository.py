@@ -319,17 +319,19 @@ class Repository:
             self.run(*pinned, "update-index", "-z", "--index-info", stdin=lines, environment=index)
             return Sha(self.run(*pinned, "write-tree", environment=index).text)
 
-    def commit_nowhere(self, tree: bytes, parents: Sequence[Sha]) -> Sha:
+    def commit_nowhere(self, tree: Sha, parents: Sequence[Sha]) -> Sha:
         """Store a commit that no ref will hold, the same at all times.
 
         Args:
-            tree: Id of its tree, which is SHA-1.
+            tree: Its tree.
             parents: Its parents.
         """
         nobody = "merge_series <> 0 +0000"
-        content = commit_object(tree.hex(), parents, nobody, nobody, "Files to merge\n")
+        content = commit_object(tree, parents, nobody, nobody, "Files to merge\n")
         assert content is not None  # noqa: S101 - its message is plain ASCII
-        return Sha(self._objects.add(b"commit", content))
+        if len(tree) == _SHA1_LENGTH:
+            return Sha(self._objects.add(b"commit", content))
+        return Sha(self.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=content).text)
 
     def commit_tree(
         self,

@@ -7,7 +7,7 @@ import pytest
 
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha
-from stack.merging import Merge, TreeMerger, merge_trees, parse_merge
+from stack.merging import TreeMerger, merge_trees, parse_merge
 from stack.repository import Repository
 from stack.three_way import Contents
 
@@ -285,6 +285,40 @@ def test_what_is_known_of_the_commits_changes_no_merge(repository):
         assert merger.merge(ours, theirs) == plain[case], case
 
 
+def without_ids(repository, merge):
+    """A merge with its sides' names in place of their ids, in texts and in paths."""
+
+    def named(text):
+        for sha, name in zip(merge.sides, ("OURS", "THEIRS"), strict=True):
+            text = text.replace(sha, name)
+        return text
+
+    files = {
+        named(path): (e.mode, named(text))
+        for path, e in repository.entries(merge.tree).items()
+        for text in [e.oid if e.mode == "160000" else repository.read_blob(e.oid).decode()]
+    }
+    return files, [(named(conflict.path), conflict.stages) for conflict in merge.conflicts]
+
+
+def test_a_base_that_is_given_counts_whatever_the_histories_are(repository):
+    """Neither that the sides share nothing nor that one contains the other makes a difference."""
+    for case, files in CASES.items():
+        start, ours, theirs = (commit(repository, side, message=case) for side in files)
+        plain = without_ids(repository, merge_trees(repository, *sides(repository, case)))
+        assert without_ids(repository, merge_trees(repository, ours, theirs, start)) == plain
+        later = commit(repository, files[2], ours)
+        assert without_ids(repository, merge_trees(repository, ours, later, start)) == plain
+
+
+def test_a_base_that_is_given_and_missing_is_told(repository):
+    ours, theirs = sides(repository, "content")
+    missing = Sha("1" * len(ours))
+    with pytest.raises(Refusal) as caught:
+        merge_trees(repository, ours, theirs, missing)
+    assert missing in str(caught.value)
+
+
 def test_only_text_conflicts_are_about_content(repository):
     def about_content(case):
         merge = merge_trees(repository, *sides(repository, case))
@@ -376,4 +410,4 @@ def test_what_cannot_be_merged_is_refused(repository):
 def test_output_that_is_no_merge():
     assert parse_merge(b"") is None
     assert parse_merge(b"usage: git merge-tree\0") is None
-    assert parse_merge(b"1" * 40 + b"\0") == Merge(Sha("1" * 40), ())
+    assert parse_merge(b"1" * 40 + b"\0") == (Sha("1" * 40), ())
