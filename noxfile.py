@@ -20,7 +20,7 @@ TREES = "build/trees"
 
 # Where the tests of the change run without a GPU, and with how many processes. More of these than
 # cores take many minutes, so `tests` leaves those out.
-CPU_PLATFORMS = {"fake": 1, "gloo-2": 2, "gloo-4": 4}
+CPU_PLATFORMS = {"fake": 1, "gloo-1": 1, "gloo-2": 2, "gloo-4": 4}
 
 # What lands in Megatron-LM, in its own style.
 UPSTREAM_STYLE = ("megatron", "tests/unit_tests")

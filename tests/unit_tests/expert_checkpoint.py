@@ -11,13 +11,11 @@ import contextlib
 import os
 import sys
 import tempfile
-import traceback
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TypeVar
 from unittest import mock
 
 import pytest
@@ -43,15 +41,16 @@ from megatron.training.global_vars import set_global_variables, unset_global_var
 from tests.unit_tests.own_expert_layout import (
     JOB_TIMEOUT,
     NUM_EXPERTS,
+    Answer,
     Layouts,
     gpt_model,
     on_each_rank,
     own_grid,
+    together,
     true_name,
 )
 from tests.unit_tests.training_without_gpu import without_gpu
 
-Answer = TypeVar('Answer')
 Tensors = dict[str, torch.Tensor]
 
 # With (2, 2, 2) and (4, 2, 2) the global grid happens to be right; in the last, two ranks share
@@ -99,25 +98,6 @@ def on_real_ranks(body: Callable[[], Answer], layouts: Layouts) -> dict[int, Ans
                 _clear_sharding_prop_cache()
 
     return on_each_rank(on_device, world_size=layouts.world_size, global_ep=layouts.global_ep)
-
-
-def together(step: Callable[[], Answer]) -> Answer:
-    """What a step without collectives returns; raises on all ranks if it raises on one.
-
-    Otherwise the others would go on to the next collective and wait there for ever.
-    """
-    answer = failure = None
-    try:
-        answer = step()
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other ranks need to know
-        place = traceback.extract_tb(error.__traceback__)[-1].name
-        # A message may show a whole tensor.
-        failure = f'{type(error).__name__} in {place}: {error!s:.80}'
-    failures = [None] * dist.get_world_size()
-    dist.all_gather_object(failures, failure)
-    if any(failures):
-        raise RuntimeError({rank: text for rank, text in enumerate(failures) if text})
-    return answer
 
 
 @contextlib.contextmanager

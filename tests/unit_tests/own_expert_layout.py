@@ -15,12 +15,15 @@ forms groups but moves no data.
 import contextlib
 import gc
 import os
+import pickle
 import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from multiprocessing.pool import ExceptionWithTraceback
 from types import SimpleNamespace
+from typing import TypeVar
 from unittest import mock
 
 import pytest
@@ -36,6 +39,8 @@ from megatron.core.models.gpt import GPTModel
 from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
 from megatron.core.process_groups_config import ProcessGroupCollection
 from megatron.core.transformer.transformer_config import TransformerConfig
+
+Answer = TypeVar('Answer')
 
 NUM_EXPERTS = 8
 
@@ -59,7 +64,9 @@ class Layouts:
 OWN_LAYOUTS = [Layouts(4, 2, 4), Layouts(4, 4, 2), Layouts(2, 1, 2), Layouts(2, 2, 1)]
 
 
-def on_each_rank(body: Callable[[], object], *, world_size: int, global_ep: int) -> dict:
+def on_each_rank(
+    body: Callable[[], Answer], *, world_size: int, global_ep: int
+) -> dict[int, Answer]:
     """Runs ``body`` on every rank of a job with the global grid initialised.
 
     Args:
@@ -69,6 +76,9 @@ def on_each_rank(body: Callable[[], object], *, world_size: int, global_ep: int)
 
     Returns:
         What the body returned, by rank, the same on every rank.
+
+    Raises:
+        Exception: What the body raised, on this rank or on another one.
     """
     if 'RANK' not in os.environ or 'WORLD_SIZE' not in os.environ:
         results = {}
@@ -98,20 +108,53 @@ def _join_job() -> None:
         gc.freeze()
 
 
-def _gather(body: Callable[[], object], global_ep: int) -> dict:
+def _gather(body: Callable[[], Answer], global_ep: int) -> dict[int, Answer]:
     """What a body returns on each rank. A failure on one rank fails on all, so that none waits."""
+
+    def on_grid():
+        try:
+            with _global_grid(global_ep):
+                return body()
+        finally:
+            _destroy_groups()
+
+    answer = together(on_grid)
+    answers = [None] * dist.get_world_size()
+    dist.all_gather_object(answers, answer)
+    return dict(enumerate(answers))
+
+
+def together(step: Callable[[], Answer]) -> Answer:
+    """What a step returns; raises on all ranks if it raises on one.
+
+    Otherwise the others would go on to the next collective and wait there for ever. A rank raises
+    its own error, and one without an error that of the first rank that has one, so that an error
+    that a test expects reaches it as itself, however many ranks there are.
+    """
+    answer = failure = None
     try:
-        with _global_grid(global_ep):
-            outcome = (body(), None)
-    except Exception:  # noqa: BLE001 - whatever it is, the other ranks wait for this one
-        outcome = (None, traceback.format_exc())
-    _destroy_groups()
-    outcomes = [None] * dist.get_world_size()
-    dist.all_gather_object(outcomes, outcome)
-    failures = [f'rank {rank}:\n{error}' for rank, (_, error) in enumerate(outcomes) if error]
-    if failures:
-        pytest.fail('\n'.join(failures), pytrace=False)
-    return {rank: result for rank, (result, _) in enumerate(outcomes)}
+        answer = step()
+    except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # noqa: BLE001
+        failure = error  # Whatever it is, the other ranks need to know.
+    failures = [None] * dist.get_world_size()
+    dist.all_gather_object(failures, None if failure is None else _portable(failure))
+    for error in (failure, *failures):
+        if error is not None:
+            raise error
+    return answer
+
+
+def _portable(error: BaseException) -> object:
+    """What another rank reads as the same error, with the traceback of this rank as its cause.
+
+    Where pickle does not give the same error back, it is one that holds its text.
+    """
+    portable = ExceptionWithTraceback(error, error.__traceback__)
+    with contextlib.suppress(Exception):  # Some errors can't be pickled, some not be read again.
+        copy = pickle.loads(pickle.dumps(portable))  # noqa: S301 - as all_gather_object does
+        if (type(copy), str(copy)) == (type(error), str(error)):
+            return portable
+    return RuntimeError(''.join(traceback.format_exception(None, error, error.__traceback__)))
 
 
 def _destroy_groups() -> None:
