@@ -142,5 +142,6 @@ def _recognised(first: EditResult, again: EditResult) -> EditResult:
     is_removal = isinstance(operation, EditStatement) and operation.action == "remove"
     if first.failed or again.state == "already applied" or (is_removal and not again.found):
         return first
-    detail = "once applied, it would not be recognised as applied"
+    unrecognised = "once applied, it would not be recognised as applied"
+    detail = again.detail if again.state == "refused" else unrecognised
     return EditResult(first.edit, first.found, first.wanted, "refused", detail)

@@ -2,12 +2,13 @@
 
 import ast
 
+from carry.edits.calls import CallSite, calls
 from carry.edits.fragments import parse_argument, parse_parameter_and_default
 from carry.edits.model import AddArguments, AddParameters, Edit
+from carry.edits.placing import shared_line
 from carry.edits.planning import Addition, Plan, Text
-from carry.edits.scopes import CallSite, Function, calls, is_named, same
+from carry.edits.scopes import Function, is_named, same
 from carry.edits.source import Source
-from carry.edits.statements import shared_line
 
 
 def plan_parameters(edit: Edit, operation: AddParameters, text: Text) -> Plan:
@@ -35,12 +36,15 @@ def plan_parameters(edit: Edit, operation: AddParameters, text: Text) -> Plan:
             arg.arg in keyword_only and same([arg.annotation, default], list(present[arg.arg]))
             for arg, default in wanted
         ]
+        never = text.paths.never_runs(node)
         if all(equal):
-            plan.standing += 1
+            plan.stand(node, never)
             continue
         plan.pend(node)
         colon = header_end(text.source, node)
-        if clashes:
+        if never:
+            plan.reasons.append(f"{text.where(node)}: {never}")
+        elif clashes:
             names = ", ".join(clashes)
             plan.reasons.append(
                 f"{text.where(node)}: has a parameter {names} already, other than wanted"
@@ -76,17 +80,18 @@ def plan_arguments(
     for site in text.sites(edit.scope):
         if id(site.statement) in inserted:
             continue
+        never = text.paths.never_runs(site.statement)
         for found in calls(site):
             if not is_named(found.call.func, operation.call):
                 continue
             present = {keyword.arg: keyword.value for keyword in found.call.keywords}
             clashes = [str(item.arg) for item in wanted if item.arg in present]
             if all(item.arg in present and same(item.value, present[item.arg]) for item in wanted):
-                plan.standing += 1
+                plan.stand(found.call, never)
                 continue
             plan.pend(found.call)
             where = text.where(found.call)
-            addition = _argument_list(text.source, found)
+            addition = never or _argument_list(text.source, found)
             if clashes:
                 names = ", ".join(clashes)
                 plan.reasons.append(f"{where}: passes {names} already, other than wanted")

@@ -51,9 +51,10 @@ def plan_documentation(edit: Edit, operation: DocumentArguments, text: Text) -> 
     for node in text.definitions.get(edit.scope, []):
         docstring = docstring_of(node)
         refusal = "has no docstring" if docstring is None else _unusable(source, docstring)
-        if docstring is None or refusal:
+        never = text.paths.never_runs(node)
+        if docstring is None or refusal or never:
             plan.pend(node)
-            plan.reasons.append(f"{text.where(node)}: {edit.scope} {refusal}")
+            plan.reasons.append(f"{text.where(node)}: {never or f'{edit.scope} {refusal}'}")
             continue
         section = _section(source, docstring)
         present = {name.lstrip("\\*"): said for _, name, said in section.entries} if section else {}

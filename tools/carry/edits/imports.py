@@ -3,17 +3,17 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from carry.edits.brackets import elements_of
 from carry.edits.layout import lay_out_import, names_of
 from carry.edits.model import AddImport
+from carry.edits.placing import shared_line
 from carry.edits.planning import Change, Order, Plan, Text, WantedImport
-from carry.edits.scopes import Site
+from carry.edits.scopes import Site, bindings_of
 from carry.edits.source import Source, Splice
-from carry.edits.statements import shared_line
 
 Import = ast.Import | ast.ImportFrom
 
@@ -61,36 +61,61 @@ def plan_import(operation: AddImport, text: Text) -> Plan:
         The plan. Names that are imported already are left out; others are added.
     """
     plan = Plan()
-    imports = [site for site in _runtime_sites(text) if isinstance(site.statement, Import)]
-    bound = _bound(site.statement for site in imports)
+    sites = [site for site in text.sites("") if not text.paths.never_runs(site.statement)]
+    imports = [site for site in sites if isinstance(site.statement, Import)]
+    holding = [site for site in imports if text.paths.on_every_path(site)]
     wanted = operation.names or (operation.module,)
     module = operation.module if operation.names else ""
-    missing = [name for name in wanted if (module, name) not in bound.get(name, set())]
+    bound = _bound(holding)
+    missing = [name for name in wanted if (module, name) not in bound.get(name, {})]
     if not missing:
         plan.standing = 1
         return plan
     plan.pending = 1
-    clashes = [name for name in missing if operation.names and bound.get(name)]
-    if clashes:
-        plan.reasons.append(f"{', '.join(clashes)} is imported from elsewhere already")
-        return plan
+    plan.reasons = _clashes(module, missing, sites)
     same_module = [site for site in imports if operation.names and _imports(site, module)]
-    if len(same_module) > 1:
-        lines = ", ".join(str(site.statement.lineno) for site in same_module)
-        plan.pending = len(same_module)
+    lasting = [site for site in same_module if site in holding]
+    if len(lasting) > 1:
+        lines = ", ".join(str(site.statement.lineno) for site in lasting)
+        plan.pending = len(lasting)
         plan.reasons.append(f"several statements import from {module}: lines {lines}")
-        return plan
-    statement = None
-    if same_module:
-        refusal = shared_line(text.source, same_module[0])
-        if refusal:
-            plan.reasons.append(f"{text.where(same_module[0].statement)}: {refusal}")
-            return plan
-        assert isinstance(same_module[0].statement, ast.ImportFrom)  # noqa: S101 - as `_imports` says
-        statement = same_module[0].statement
-    names = tuple(missing) if operation.names else ()
-    plan.imports.append(WantedImport(statement, operation.module, names))
+    elif not lasting and same_module and not plan.reasons:
+        where = text.where(same_module[0].statement)
+        plan.reasons.append(f"{where}: what it imports is bound on one path only")
+    statement = lasting[0].statement if lasting else None
+    assert statement is None or isinstance(statement, ast.ImportFrom)  # noqa: S101 - see `_imports`
+    refusal = shared_line(text.source, lasting[0]) if lasting else ""
+    if statement and refusal:
+        plan.reasons.append(f"{text.where(statement)}: {refusal}")
+    if not plan.reasons:
+        names = tuple(missing) if operation.names else ()
+        plan.imports.append(WantedImport(statement, operation.module, names))
     return plan
+
+
+def _clashes(module: str, names: Sequence[str], sites: Sequence[Site]) -> list[str]:
+    """Why names cannot be imported: what else the module binds them to, or on which path."""
+    imported = _bound(site for site in sites if isinstance(site.statement, Import))
+    others: dict[str, int] = {}
+    for site in sites:
+        if not isinstance(site.statement, Import):
+            for name in bindings_of(site.statement):
+                others.setdefault(name, site.statement.lineno)
+    elsewhere: list[str] = []
+    reasons: list[str] = []
+    for name in names:
+        places = imported.get(name, {})
+        top = name.partition(".")[0]
+        if places.keys() - {(module, name)}:
+            elsewhere.append(name)
+        elif places:
+            line = places[module, name]
+            reasons.append(f"line {line}: it imports {name} on one path only")
+        elif top in others:
+            reasons.append(f"line {others[top]}: {top} is bound there to something else")
+    if elsewhere:
+        reasons.insert(0, f"{', '.join(elsewhere)} is imported from elsewhere already")
+    return reasons
 
 
 def add_imports(source: Source, wanted: Sequence[WantedImport]) -> list[Change]:
@@ -133,24 +158,6 @@ def _joined(news: Sequence[NewImport]) -> Change:
     return Change(Splice(at, at, text + ordered[-1].below), Order.AFTER)
 
 
-def _runtime_sites(text: Text) -> Iterator[Site]:
-    """Module-level statements, without those that only a type checker reads."""
-    hidden: set[int] = set()
-    for site in text.sites(""):
-        if id(site.parent) in hidden or (
-            isinstance(site.statement, ast.If) and _is_type_checking(site.statement.test)
-        ):
-            hidden.add(id(site.statement))
-        else:
-            yield site
-
-
-def _is_type_checking(test: ast.expr) -> bool:
-    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
-        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
-    )
-
-
 def _module(statement: ast.ImportFrom) -> str:
     return "." * statement.level + (statement.module or "")
 
@@ -164,14 +171,19 @@ def _imports(site: Site, module: str) -> bool:
     )
 
 
-def _bound(statements: Iterator[ast.stmt]) -> dict[str, set[tuple[str, str]]]:
-    """What each imported name is: the module and the name there; no module for a module itself."""
-    bound: dict[str, set[tuple[str, str]]] = {}
-    for statement in statements:
+def _bound(sites: Iterable[Site]) -> dict[str, dict[tuple[str, str], int]]:
+    """What each imported name is, and in which line: the module and the name there.
+
+    A module itself has no module around it.
+    """
+    bound: dict[str, dict[tuple[str, str], int]] = {}
+    for site in sites:
+        statement = site.statement
         assert isinstance(statement, Import)  # noqa: S101 - the caller chose imports
         module = _module(statement) if isinstance(statement, ast.ImportFrom) else ""
         for alias in statement.names:
-            bound.setdefault(alias.asname or alias.name, set()).add((module, alias.name))
+            places = bound.setdefault(alias.asname or alias.name, {})
+            places.setdefault((module, alias.name), statement.lineno)
     return bound
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from carry.edits.arguments import plan_arguments, plan_parameters
 from carry.edits.brackets import add_elements
+from carry.edits.calls import calls
 from carry.edits.docstrings import plan_documentation
 from carry.edits.fragments import parse_statements
 from carry.edits.imports import add_imports, plan_import
@@ -21,7 +22,7 @@ from carry.edits.model import (
     Layer,
 )
 from carry.edits.planning import Change, EditResult, Plan, State, Text
-from carry.edits.scopes import calls, dotted
+from carry.edits.scopes import dotted
 from carry.edits.source import Source, Splice
 from carry.edits.statements import (
     Forms,

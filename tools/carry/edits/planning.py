@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from carry.edits.model import Edit
+from carry.edits.paths import Paths
 from carry.edits.scopes import Definition, Site, definitions, sites
 from carry.edits.source import Source, Splice
 
@@ -98,6 +99,14 @@ class Plan:
         self.pending += 1
         self.lines.append(node.lineno)
 
+    def stand(self, node: ast.expr | ast.stmt, refusal: str) -> None:
+        """Notes a place where the edit's result stands, or looks so but for a reason."""
+        if refusal:
+            self.pend(node)
+            self.reasons.append(f"line {node.lineno}: {refusal}")
+        else:
+            self.standing += 1
+
     @property
     def claims(self) -> list[tuple[int, int]]:
         """Stretches of the text that the plan replaces."""
@@ -131,6 +140,11 @@ class Text:
     def definitions(self) -> dict[str, list[Definition]]:
         """Definitions by qualified name."""
         return definitions(self.source.tree)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The ways through the text that its syntax rules out."""
+        return Paths(self.source.tree)
 
     def sites(self, scope: str) -> list[Site]:
         """The statements of a scope: all inside a definition, or those outside every definition."""

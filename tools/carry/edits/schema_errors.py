@@ -14,6 +14,7 @@ OPERATIONS = (
         f"{action}-{anchor}"
         for anchor in ("call", "assign", "return")
         for action in ("before", "after", "replace", "remove")
+        if (action, anchor) != ("after", "return")  # nothing behind one ever runs
     ),
     "at-start",
     "add-import",

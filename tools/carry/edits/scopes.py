@@ -1,4 +1,4 @@
-"""Finds definitions, statements and calls in a syntax tree."""
+"""Finds definitions and statements in a syntax tree."""
 
 import ast
 from collections.abc import Iterator
@@ -17,12 +17,14 @@ class Site:
         block: The list of statements it belongs to.
         index: Its position in that list.
         parent: The node that holds the list.
+        outer: The site of the statement around it; None for the outermost of a scope.
     """
 
     statement: ast.stmt
     block: list[ast.stmt]
     index: int
     parent: ast.AST
+    outer: "Site | None" = None
 
     @property
     def is_elif(self) -> bool:
@@ -32,24 +34,6 @@ class Site:
             and isinstance(self.parent, ast.If)
             and self.block is self.parent.orelse
         )
-
-
-@dataclass(frozen=True, slots=True)
-class CallSite:
-    """One call and the statement that contains it.
-
-    Attributes:
-        call: The call.
-        site: The innermost statement around it.
-        part: The part of a compound statement that holds the call, where it is not the statement's
-            own first line: an ``except``, a ``case`` or a decorator.
-        in_string: Whether it stands in an f-string.
-    """
-
-    call: ast.Call
-    site: Site
-    part: ast.AST | None
-    in_string: bool
 
 
 def definitions(tree: ast.Module) -> dict[str, list[Definition]]:
@@ -90,47 +74,24 @@ def blocks(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
             yield node, value
 
 
-def sites(node: ast.AST, *, inside_definitions: bool) -> Iterator[Site]:
+def sites(node: ast.AST, *, inside_definitions: bool, outer: Site | None = None) -> Iterator[Site]:
     """The statements inside a node, in the order of the file.
 
     Args:
         node: A definition or a module.
         inside_definitions: Whether to go into definitions as well; without, they count as
             statements and what they hold does not.
+        outer: The node's own site, where it has one.
 
     Yields:
         One site a statement.
     """
     for parent, block in blocks(node):
         for index, statement in enumerate(block):
-            yield Site(statement, block, index, parent)
+            site = Site(statement, block, index, parent, outer)
+            yield site
             if inside_definitions or not isinstance(statement, Definition):
-                yield from sites(statement, inside_definitions=inside_definitions)
-
-
-def calls(site: Site) -> Iterator[CallSite]:
-    """The calls of one statement, without those of the statements inside it."""
-    statement = site.statement
-    for field, value in ast.iter_fields(statement):
-        for item in value if isinstance(value, list) else [value]:
-            if not isinstance(item, ast.AST) or isinstance(item, ast.stmt):
-                continue
-            if isinstance(item, (ast.ExceptHandler, ast.match_case)):
-                for child in ast.iter_child_nodes(item):
-                    if not isinstance(child, ast.stmt):
-                        yield from _calls_in(child, site, item)
-            else:
-                yield from _calls_in(item, site, item if field == "decorator_list" else None)
-
-
-def _calls_in(node: ast.AST, site: Site, part: ast.AST | None) -> Iterator[CallSite]:
-    in_strings: set[int] = set()
-    for child in ast.walk(node):
-        # `ast.walk` comes to a node before it comes to what is inside it.
-        if isinstance(child, ast.JoinedStr):
-            in_strings.update(id(inner) for inner in ast.walk(child))
-        elif isinstance(child, ast.Call):
-            yield CallSite(child, site, part, id(child) in in_strings)
+                yield from sites(statement, inside_definitions=inside_definitions, outer=site)
 
 
 def dotted(node: ast.expr) -> str:
@@ -158,6 +119,12 @@ def is_named(node: ast.expr, name: str) -> bool:
 
 def assigned(statement: ast.stmt) -> list[str]:
     """Dotted names of what a statement assigns; subscripts are left out."""
+    named = (ast.Name, ast.Attribute)
+    return [dotted(target) for target in targets_of(statement) if isinstance(target, named)]
+
+
+def targets_of(statement: ast.stmt) -> list[ast.expr]:
+    """What a statement assigns: names, attributes and subscripts, in order."""
     match statement:
         case ast.Assign(targets=targets):
             pass
@@ -167,20 +134,45 @@ def assigned(statement: ast.stmt) -> list[str]:
             targets = [target]
         case _:
             return []
-    return [name for target in targets for name in _targets(target)]
+    return [inner for target in targets for inner in _targets(target)]
 
 
-def _targets(target: ast.expr) -> Iterator[str]:
+def _targets(target: ast.expr) -> Iterator[ast.expr]:
     match target:
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             for element in elements:
                 yield from _targets(element)
         case ast.Starred(value=value):
             yield from _targets(value)
-        case ast.Name() | ast.Attribute():
-            yield dotted(target)
         case _:
-            return
+            yield target
+
+
+def bindings_of(statement: ast.stmt) -> set[str]:
+    """The names that a statement that is no import binds or unbinds, statements inside it aside."""
+    if isinstance(statement, Definition):
+        return {statement.name}
+    parts = [node for node in ast.iter_child_nodes(statement) if not isinstance(node, ast.stmt)]
+    found: set[str] = set()
+    own: set[int] = set()
+    while parts:
+        node = parts.pop()
+        match node:
+            case ast.comprehension(target=target):
+                own.update(map(id, ast.walk(target)))
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) if id(node) not in own:
+                found.add(name)
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+                | ast.MatchMapping(rest=str(name))
+            ):
+                found.add(name)
+            case _:
+                pass
+        parts += [inner for inner in ast.iter_child_nodes(node) if not isinstance(inner, ast.stmt)]
+    return found
 
 
 def same(one: object, other: object) -> bool:

@@ -4,18 +4,19 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from carry.edits.calls import calls
 from carry.edits.layout import lay_out_statements
 from carry.edits.model import Edit, EditStatement, InsertAtStart
+from carry.edits.placing import insert_after, insert_before, insert_first, shared_line
 from carry.edits.planning import Change, Order, Plan, Text
 from carry.edits.scopes import (
-    Definition,
     Site,
     assigned,
-    calls,
     docstring_of,
     dotted,
     is_named,
     same,
+    targets_of,
 )
 from carry.edits.source import Source, Splice
 
@@ -53,20 +54,24 @@ def plan_statement(edit: Edit, operation: EditStatement, text: Text, known: Know
     inserted = known.inserted
     scope = text.sites(edit.scope)
     if operation.action == "replace":
-        plan.standing = sum(any(_starts_run(site, form) for form in forms) for site in scope)
-    for site, reason in _candidates(operation, scope):
+        for site in scope:
+            if any(_starts_run(site, form) for form in forms):
+                plan.stand(site.statement, text.paths.never_runs(site.statement))
+    for site, apart in _candidates(operation, scope):
         if id(site.statement) in inserted:
             continue
         beside = operation.action in ("before", "after")
-        if beside and any(_run_beside(site, form, operation, inserted) for form in forms):
-            plan.standing += 1
+        runs = [_run_beside(site, form, operation, inserted) for form in forms] if beside else []
+        run = next(filter(None, runs), None)
+        if run:
+            plan.stand(run, apart or text.paths.never_runs(run))
             continue
         plan.pend(site.statement)
-        refusal = reason or _why_not(text.source, site, operation)
+        wanted = forms[0] if forms else []
+        refusal = apart or _why_not(text, site, operation, wanted)
         if refusal:
             plan.reasons.append(f"{text.where(site.statement)}: {refusal}")
         else:
-            wanted = forms[0] if forms else []
             plan.changes.append(_change(text.source, site, operation, wanted))
     return plan
 
@@ -89,21 +94,23 @@ def plan_at_start(edit: Edit, operation: InsertAtStart, text: Text, known: Known
     source = text.source
     for node in text.definitions.get(edit.scope, []):
         skipped = 1 if docstring_of(node) else 0
-        if any(_stands_at_start(node.body, skipped, form, known.inserted) for form in forms):
-            plan.standing += 1
+        runs = [_run_at_start(node.body, skipped, form, known.inserted) for form in forms]
+        run = next(filter(None, runs), None)
+        if run:
+            plan.stand(run, text.paths.never_runs(run))
             continue
         plan.pend(node)
         site = Site(node.body[0], node.body, 0, node)
-        refusal = shared_line(source, site, only_start=not skipped)
+        refusal = text.paths.never_runs(node) or shared_line(source, site, only_start=not skipped)
         if refusal:
             plan.reasons.append(f"{text.where(node)}: {refusal}")
             continue
         indent = source.indentation(node.body[0].lineno - 1)
         laid_out = lay_out_statements(operation.text, indent, source.indent_unit)
         if skipped:
-            change = _insert_after(source, site, laid_out, wanted, Order.START)
+            change = insert_after(source, site, laid_out, wanted, Order.START)
         else:
-            change = _insert_first(source, site, laid_out, wanted)
+            change = insert_first(source, site, laid_out, wanted)
         plan.changes.append(change)
     return plan
 
@@ -150,38 +157,11 @@ def _is_in_place(edit: Edit, run: Sequence[ast.stmt], text: Text, loose: frozens
     )
 
 
-def shared_line(source: Source, site: Site, *, only_start: bool = False) -> str:
-    """Why nothing can be put before or after a statement; empty where something can.
-
-    Args:
-        source: The file.
-        site: The statement.
-        only_start: Whether something is to be put before it and what follows it does not matter.
-
-    Returns:
-        The reason.
-    """
-    start, end = source.span(site.statement)
-    line = source.line_of(start)
-    before = source.text[source.line_start(line) : start]
-    if site.is_elif and source.text.startswith("elif", start):
-        return "it is an elif; nothing can stand before or after it by itself"
-    if before.strip(" \t\f"):
-        return "it shares its line with another statement (a one-line compound statement or a `;`)"
-    above = source.content(line - 1) if line else ""
-    if above.endswith("\\") and "#" not in above:
-        return "it goes on a line that a backslash continues"
-    last = source.line_of(end - 1)
-    rest = source.content(last)[end - source.line_start(last) :]
-    if only_start:
-        return ""
-    if rest.strip() and not rest.lstrip().startswith("#"):
-        return "it shares its line with another statement (a `;`)"
-    return ""
-
-
 def _candidates(operation: EditStatement, scope: Iterable[Site]) -> Iterable[tuple[Site, str]]:
-    """The statements an operation names, each with the reason why it cannot be edited, if any."""
+    """The statements an operation names, each with why it does not go by its anchor, if so.
+
+    A call goes by its statement where it is made once each time the statement runs.
+    """
     for site in scope:
         match operation.anchor:
             case "return":
@@ -193,10 +173,7 @@ def _candidates(operation: EditStatement, scope: Iterable[Site]) -> Iterable[tup
             case "call":
                 found = [call for call in calls(site) if is_named(call.call.func, operation.name)]
                 if found:
-                    inner = all(
-                        isinstance(call.part, (ast.ExceptHandler, ast.match_case)) for call in found
-                    )
-                    yield site, "the call stands in an `except` or `case` line" if inner else ""
+                    yield site, next((call.apart for call in found if call.apart), "")
 
 
 def _run_at(block: Sequence[ast.stmt], index: int, wanted: Sequence[ast.stmt]) -> bool:
@@ -230,27 +207,43 @@ def _run_beside(
     return None
 
 
-def _stands_at_start(
+def _run_at_start(
     body: Sequence[ast.stmt], index: int, wanted: Sequence[ast.stmt], inserted: frozenset[int]
-) -> bool:
+) -> ast.stmt | None:
+    """First of the wanted statements where a body starts with them, inserted ones before aside."""
     while index + len(wanted) <= len(body):
         if _run_at(body, index, wanted):
-            return True
+            return body[index]
         if id(body[index]) not in inserted:
-            return False
+            break
         index += 1
-    return False
+    return None
 
 
-def _why_not(source: Source, site: Site, operation: EditStatement) -> str:
-    shared = shared_line(source, site, only_start=operation.action == "before")
-    if shared or operation.action in ("before", "after"):
-        return shared
+def _why_not(text: Text, site: Site, operation: EditStatement, wanted: Sequence[ast.stmt]) -> str:
+    """Why a statement is no place for an operation; empty where it is one."""
+    paths = text.paths
+    after = operation.action == "after"
+    never = paths.nothing_after(site) if after else paths.never_runs(site.statement)
+    refusal = never or shared_line(text.source, site, only_start=operation.action == "before")
+    if refusal or operation.action in ("before", "after"):
+        return refusal
     if hasattr(site.statement, "body"):
         return "it is a compound statement; its whole body would go with it"
     if operation.action == "remove" and len(site.block) == 1:
         return "it is the only statement of its block"
+    if operation.anchor == "assign":
+        return _lost_targets(site.statement, operation.name, wanted)
     return ""
+
+
+def _lost_targets(statement: ast.stmt, name: str, wanted: Sequence[ast.stmt]) -> str:
+    """Why an assignment cannot go for the sake of one target: others that would go with it."""
+    walrus = [node.target for node in ast.walk(statement) if isinstance(node, ast.NamedExpr)]
+    assigns = [*targets_of(statement), *walrus]
+    kept = {name, *(ast.unparse(target) for new in wanted for target in targets_of(new))}
+    lost = {text: None for text in map(ast.unparse, assigns) if text not in kept}
+    return f"it assigns {', '.join(lost)} as well, which would go with it" if lost else ""
 
 
 def _change(
@@ -267,110 +260,9 @@ def _change(
         case "replace":
             return Change(Splice(start, end, laid_out[len(indent) :]))
         case "after":
-            return _insert_after(source, site, laid_out, wanted, Order.AFTER)
+            return insert_after(source, site, laid_out, wanted, Order.AFTER)
         case _:
-            return _insert_before(source, site, laid_out, wanted)
-
-
-def _insert_first(source: Source, site: Site, laid_out: str, wanted: Sequence[ast.stmt]) -> Change:
-    line = source.line_of(source.span(site.statement)[0])
-    indent = source.indentation(line)
-    while _is_comment_or_blank(source, line - 1):
-        line -= 1
-    at = source.line_start(line)
-    below = max(0, _gap(wanted[-1], site.statement, site) - _blank_lines(source, line))
-    return Change(Splice(at, at, laid_out + "\n" * (1 + below)), Order.START, len(indent))
-
-
-def _insert_before(source: Source, site: Site, laid_out: str, wanted: Sequence[ast.stmt]) -> Change:
-    line = source.line_of(source.span(site.statement)[0])
-    indent = source.indentation(line)
-    previous = site.block[site.index - 1] if site.index else None
-    top = (previous.end_lineno or 0) if previous else 0
-    # Comments right above a statement are about it and stay with it.
-    while line > top and _is_comment_at(source, line - 1, indent):
-        line -= 1
-    blank = 0
-    while line - blank > top and not source.content(line - blank - 1).strip():
-        blank += 1
-    needed = _gap(previous, wanted[0], site) if previous else _gap_at_start(wanted[0], site)
-    above = max(0, needed - blank)
-    below = _gap(wanted[-1], site.statement, site)
-    at = source.line_start(line)
-    text = "\n" * above + laid_out + "\n" * (1 + below)
-    return Change(Splice(at, at, text), Order.BEFORE, len(indent))
-
-
-def _insert_after(
-    source: Source, site: Site, laid_out: str, wanted: Sequence[ast.stmt], order: Order
-) -> Change:
-    last = source.line_of(source.span(site.statement)[1] - 1)
-    depth = len(source.indentation(site.statement.lineno - 1))
-    at = source.line_start(last + 1)
-    above = _gap(site.statement, wanted[0], site)
-    if source.content(last) == source.lines[last]:
-        # The file ends without a line ending, and keeps doing so.
-        return Change(Splice(at, at, "\n" * (1 + above) + laid_out), order, depth)
-    if site.index + 1 < len(site.block):
-        needed = _gap(wanted[-1], site.block[site.index + 1], site)
-    else:
-        needed = _gap_at_end(source, last + 1, wanted[-1])
-    below = max(0, needed - _blank_lines(source, last + 1))
-    text = "\n" * above + laid_out + "\n" * (1 + below)
-    return Change(Splice(at, at, text), order, depth)
-
-
-def _gap(first: ast.stmt, second: ast.stmt, site: Site) -> int:
-    """How many blank lines black wants between two statements at the least."""
-    nested = not isinstance(site.parent, ast.Module)
-    if isinstance(first, Definition) or isinstance(second, Definition):
-        return 1 if nested else 2
-    imports = (ast.Import, ast.ImportFrom)
-    if isinstance(first, imports) and not isinstance(second, imports):
-        return 1
-    is_docstring = (
-        isinstance(first, ast.Expr)
-        and isinstance(first.value, ast.Constant)
-        and isinstance(first.value.value, str)
-        and isinstance(site.parent, ast.ClassDef)
-        and site.parent.body[0] is first
-    )
-    return 1 if is_docstring else 0
-
-
-def _gap_at_start(first: ast.stmt, site: Site) -> int:
-    """How many blank lines black wants before the first statement of a block."""
-    plain_block = not isinstance(site.parent, (Definition, ast.Module))
-    return 1 if plain_block and isinstance(first, Definition) else 0
-
-
-def _gap_at_end(source: Source, line: int, last: ast.stmt) -> int:
-    """How many blank lines black wants behind the last statement of a block."""
-    if not isinstance(last, Definition) or line >= len(source.lines):
-        return 0
-    following = line + _blank_lines(source, line)
-    if following >= len(source.lines):
-        return 0
-    keyword = source.content(following).strip().partition(" ")[0].rstrip(":")
-    dependent = keyword in ("else", "elif", "except", "finally")
-    return 1 if dependent or source.indentation(following) else 2
-
-
-def _blank_lines(source: Source, line: int) -> int:
-    """How many blank lines start at a line."""
-    count = 0
-    while line + count < len(source.lines) and not source.content(line + count).strip():
-        count += 1
-    return count
-
-
-def _is_comment_at(source: Source, line: int, indent: str) -> bool:
-    return source.indentation(line) == indent and source.content(line).lstrip().startswith("#")
-
-
-def _is_comment_or_blank(source: Source, line: int) -> bool:
-    content = source.content(line).strip()
-    return not content or content.startswith("#")
+            return insert_before(source, site, laid_out, wanted)
 
 
 def _ids(statements: Iterable[ast.stmt]) -> set[int]:

@@ -23,19 +23,16 @@ NAMES = "add-import: {from: megatron.core.m, names: [get_b, get_a]}"
             (
                 "try:\n    from megatron.core.m import (\n        a_name,  # why\n"
                 "        get_x,\n    )\n"
-                "except ImportError:\n    pass\n"
+                "finally:\n    pass\n"
             ),
             (
                 "try:\n    from megatron.core.m import (\n        a_name,  # why\n        get_a,\n"
-                "        get_b,\n        get_x,\n    )\nexcept ImportError:\n    pass\n"
+                "        get_b,\n        get_x,\n    )\nfinally:\n    pass\n"
             ),
         ),
         (
-            "if x:\n    from megatron.core.m import (a as b,\n                     c)\n",
-            (
-                "if x:\n    from megatron.core.m import (a as b,\n"
-                "                     c, get_a, get_b)\n"
-            ),
+            "from megatron.core.m import (a as b,\n                     c)\n",
+            "from megatron.core.m import (a as b,\n                     c, get_a, get_b)\n",
         ),
         (
             "from megatron.core.m import a, \\\n    c\n",

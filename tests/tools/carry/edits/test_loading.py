@@ -71,6 +71,10 @@ EDIT = "edits:\n- pr: 1\n  commit: 1\n"
         ("edit: 1\n", "1: edit: unknown key; did you mean `edits`?"),
         ("edits:\n- pr: 1\n  remove-return: true\n", "2: edits: needs `commit` as well"),
         (EDIT + "  befor-call: g\n", "4: befor-call: unknown key; did you mean `before-call`?"),
+        (
+            EDIT + "  after-return: true\n  insert: x\n",
+            "4: after-return: unknown key; did you mean `before-return`?",
+        ),
         (EDIT + "  commit: 2\n", "4: commit: the key stands twice; keep one"),
         (EDIT + "  before-call: g\n", "2: edits: needs `insert` as well"),
         (EDIT + "  remove-call: g\n  with: x\n", "5: with: this operation takes none"),

@@ -37,7 +37,6 @@ def of_source(**changes: str) -> str:
         ("after-assign: q", of_source(_5="    (p, *q) = a\n    new(1)")),
         ("after-call: h", of_source(_7="        h(i)\n        new(1)")),
         ("before-return: true", of_source(_8="    new(1)\n    return x")),
-        ("after-return: true", of_source(_8="    return x\n    new(1)")),
         ("at-start: true", of_source(_1="    new(1)\n    # About g.")),
     ],
 )
