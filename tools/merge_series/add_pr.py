@@ -2,7 +2,7 @@
 
 import shlex
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from carry.carried import Carrier
@@ -34,8 +34,13 @@ class Start:
     merged: tuple[MergeRecord, ...]
 
 
-def add_pull_request(
-    repository: Repository, carrier: Carrier, main: Sha, new: NewPullRequest, because: str
+def add_pull_request(  # noqa: PLR0913, PLR0917 - what a PR is added by
+    repository: Repository,
+    carrier: Carrier,
+    main: Sha,
+    new: NewPullRequest,
+    because: str,
+    told: Callable[[str], None],
 ) -> tuple[Start, Rewrite]:
     """Make the commit that a new PR's branch starts at; no ref moves and no file is written.
 
@@ -45,6 +50,7 @@ def add_pull_request(
         main: The commit of main.
         new: The PR; what it depends on has a row.
         because: Why the branch needs what it depends on.
+        told: Called with a sentence for each of the user's commands that has run.
 
     Returns:
         Where the branch starts, and what becomes of SERIES.md.
@@ -66,7 +72,7 @@ def add_pull_request(
     rewrite = Rewrite(carrier.path, before, with_pull_request(before, str(carrier.path), new))
     whole = rewrite.carrier(carrier)
     pull_request = whole.series.pull_requests[new.number]
-    merger = Merger(repository, whole, ReadScanner(repository), main)
+    merger = Merger(repository, whole, ReadScanner(repository), main, told)
     dependencies = whole.series.dependencies(pull_request)
     if not dependencies:
         return Start(main, ()), rewrite

@@ -69,7 +69,7 @@ def stack_command(  # noqa: PLR0913, PLR0917 - click hands over every option
     with place.begin(is_kept=not dry_run) as (repository, carrier, operations, main):
         numbers = () if MAIN in on else _numbers(carrier.series, on)
         new = NewPullRequest(number, branch, numbers, title, brings, section)
-        start, rewrite = add_pull_request(repository, carrier, main, new, because)
+        start, rewrite = add_pull_request(repository, carrier, main, new, because, people.print)
         if not dry_run:
             made = {branch: start.head}
             operations.move("stack", main, {branch: None}, made, start.merged, (rewrite.change,))
@@ -105,7 +105,7 @@ def fold_command(  # noqa: PLR0913, PLR0917 - click hands over every option
         names = ", ".join(f"#{n}" for n in numbers)
         section = f"Supersedes {names}, with a commit for each."
         new = NewPullRequest(number, branch, (), title, brings, section)
-        made = fold(repository, carrier, main, new, numbers)
+        made = fold(repository, carrier, main, new, numbers, people.print)
         if not dry_run:
             files = (made.rewrite.change,)
             operations.move("fold", main, made.old, made.new, made.merged, files)

@@ -5,7 +5,7 @@ heads one after the other makes. Their branches stay as they are; branches on th
 successor by a merge that keeps their files, since they hold all that it brings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from carry.carried import Carrier
@@ -48,12 +48,13 @@ class Folded:
     rewrite: Rewrite
 
 
-def fold(
+def fold(  # noqa: PLR0913, PLR0917 - what PRs are folded by
     repository: Repository,
     carrier: Carrier,
     main: Sha,
     new: NewPullRequest,
     numbers: Sequence[int],
+    told: Callable[[str], None],
 ) -> Folded:
     """Make the commits of a successor; no ref moves and no file is written.
 
@@ -63,6 +64,7 @@ def fold(
         main: The commit of main.
         new: The successor; what it depends on follows from the folded PRs.
         numbers: The PRs to fold; each has a row.
+        told: Called with a sentence for each of the user's commands that has run.
 
     Raises:
         Refusal: The PRs do not make one successor, are not in step, or a merge needs a person.
@@ -84,7 +86,7 @@ def fold(
     # The merges are of the folded PRs, which the old series knows as open.
     successor = series.pull_requests[new.number]
     known = Series({**carrier.series.pull_requests, new.number: successor})
-    merger = Merger(repository, replace(carrier, series=known), ReadScanner(repository), main)
+    merger = Merger(repository, replace(carrier, series=known), ReadScanner(repository), main, told)
     folder = _Folder(repository, carrier, merger, main, folded, successor)
     old = branch_heads(repository, tuple(dependents))
     head, records = folder.fold(outside, old)

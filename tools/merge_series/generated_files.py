@@ -1,13 +1,15 @@
 """The generated files of a merged tree, which are never merged: the allowlist, and the user's."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 from carry.carried import Carrier
 from carry.generated import Reads, ReadScanner, render
+from merge_series.command_files import CommandFiles, Merging
 from merge_series.records import AllowlistChange
-from merge_series.regenerate import Command, commands, make_again
+from merge_series.regenerate import SECTION
 from process_groups import ratchet
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha
@@ -17,6 +19,23 @@ REGENERATED = "regenerated from the merged tree"
 FILE_MODES = frozenset({"100644", "100755"})
 
 
+@dataclass(frozen=True, slots=True)
+class MadeAgain:
+    """A merged tree with its generated files made again.
+
+    Attributes:
+        tree: The tree.
+        allowlist: What became of the allowlist; None where the tree has none.
+        how: How each file was made that was, as a phrase.
+        stale: Those of them that were not true before.
+    """
+
+    tree: Sha
+    allowlist: AllowlistChange | None
+    how: Mapping[str, str]
+    stale: tuple[str, ...]
+
+
 class GeneratedFiles:
     """Makes the generated files of one repository.
 
@@ -24,89 +43,105 @@ class GeneratedFiles:
         repository: The fork.
         carrier: The series, which names those that the program makes.
         scanner: Scanner of the repository.
+        told: Called with a sentence for each command that has run.
     """
 
-    def __init__(self, repository: Repository, carrier: Carrier, scanner: ReadScanner) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        carrier: Carrier,
+        scanner: ReadScanner,
+        told: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._repository = repository
         self._carrier = carrier
         self._scanner = scanner
+        self._commands = CommandFiles(repository, told)
 
     @cached_property
-    def how(self) -> Mapping[str, str]:
-        """Every file that is made again, each with how, as a phrase."""
-        how = dict.fromkeys(self._carrier.series.generated, REGENERATED)
-        return how | {path: command.how for path, command in self._commands.items()}
-
-    @cached_property
-    def _commands(self) -> Mapping[str, Command]:
-        """The user's commands, read once."""
-        found = commands(self._repository)
-        for path in self._carrier.series.generated:
-            if path in found:
-                raise Refusal(
-                    f"{path}: the program makes this file itself; drop the setting "
-                    f"(git config --remove-section merge-series.regenerate.{path})"
-                )
-        return found
-
-    def make_again(
-        self, tree: Sha, ours: Sha, theirs: Sha, merging: str
-    ) -> tuple[Sha, AllowlistChange | None, dict[str, str]]:
-        """Make the generated files of a merged tree again, also where git merged them cleanly.
-
-        Args:
-            tree: The merged tree; its generated files may be stale or hold conflict markers.
-            ours: Head of the branch.
-            theirs: The commit merged in.
-            merging: The merge, as a refusal names it: ``expert-offsets: merging main``.
-
-        Returns:
-            The tree, what became of the allowlist, and the files in it that were not true, each
-            with how it was made again.
+    def paths(self) -> frozenset[str]:
+        """Every file that is made again.
 
         Raises:
-            Refusal: A read that neither side's allowlist allows, or a command failed.
+            Refusal: A setting has no meaning, or is for a file that the program makes.
         """
         generated = self._carrier.series.generated
-        wanted = (*self._commands, *generated)
-        # One that a side removed, and the merge with it, is not made again.
-        there = self._repository.entries(tree, *wanted) if wanted else {}
-        stale = {}
-        for path, command in self._commands.items():
-            entry = there.get(path)
-            if entry is None or entry.mode not in FILE_MODES:
-                continue
-            seed = self._repository.entry(ours, path) or entry
-            made = make_again(self._repository, command, tree, Entry(entry.mode, seed.oid))
-            if made != entry:
-                tree = self._repository.change_tree(tree, {path: made})
-                stale[path] = command.how
-        listed = {path: there[path] for path in generated if path in there}
-        if not listed:
-            return tree, None, stale
-        change, content = self._allowlist(tree, ours, theirs, merging)
-        lists = [p for p, e in listed.items() if self._repository.read_blob(e.oid) != content]
-        tree = self._repository.change_files(tree, dict.fromkeys(lists, content))
-        return tree, change, stale | dict.fromkeys(lists, REGENERATED)
+        for path in generated:
+            if path in self._commands.commands:
+                raise Refusal(
+                    f"{path}: the program makes this file itself; drop the setting "
+                    f"(git config --remove-section {SECTION}{path})"
+                )
+        return frozenset((*generated, *self._commands.commands))
 
-    def _allowlist(
-        self, tree: Sha, ours: Sha, theirs: Sha, merging: str
-    ) -> tuple[AllowlistChange, bytes]:
+    def how(self, path: str, source: str) -> str:
+        """How a file that conflicts is made again when ``source`` is merged, as a phrase."""
+        command = self._commands.commands.get(path)
+        return REGENERATED if command is None else command.how(source)
+
+    def make_again(self, tree: Sha, merging: Merging) -> MadeAgain:
+        """Make the generated files of a merged tree again, also where git merged them cleanly.
+
+        Each may be made from the others, so it is begun anew until none changes any more.
+
+        Args:
+            tree: The merged tree; its generated files may be stale, but hold no conflict markers.
+            merging: The merge.
+
+        Raises:
+            Refusal: A read that neither side's allowlist allows, a command failed, or files do not
+                come to rest.
+        """
+        files = self._there(tree)
+        now, how, change = files, dict[str, str | None](), None
+        # In the worst order each round gets one more file right; the last shows that all are.
+        for _ in range(len(files) + 1):
+            before = now
+            for path, start in files.items():
+                if path in self._commands.commands:
+                    made, how[path] = self._commands.make_again(path, tree, start, merging)
+                else:
+                    change, content = self._allowlist(tree, merging)
+                    (oid,) = self._repository.write_blobs([content])
+                    made, how[path] = Entry(start.mode, oid), REGENERATED
+                if made != now[path]:
+                    tree = self._repository.change_tree(tree, {path: made})
+                    now = {**now, path: made}
+            if now == before or len(files) == 1:
+                break
+        else:
+            moving = ", ".join(path for path in files if now[path] != before[path])
+            raise Refusal(
+                f"{merging.name}: generated files do not come to rest, since each is made from "
+                f"another: {moving}; say what each is made from (git config --add {SECTION}PATH"
+                ".input PATHSPEC)"
+            )
+        stale = tuple(path for path in files if now[path] != files[path])
+        return MadeAgain(tree, change, {p: h for p, h in how.items() if h}, stale)
+
+    def _there(self, tree: Sha) -> dict[str, Entry]:
+        """The generated files of a tree: one that a side removed is not made again."""
+        # The allowlist first: it costs least, and may be what the merge is refused for.
+        wanted = sorted(self.paths, key=lambda path: (path in self._commands.commands, path))
+        there = self._repository.entries(tree, *wanted) if wanted else {}
+        return {p: there[p] for p in wanted if p in there and there[p].mode in FILE_MODES}
+
+    def _allowlist(self, tree: Sha, merging: Merging) -> tuple[AllowlistChange, bytes]:
         """What a merge does to the allowlist, and its text.
 
         Raises:
             Refusal: A read that neither side's allowlist allows.
         """
         found = self._scanner.scan(tree)
-        before = self._scanner.allowed(ours)
+        before = self._scanner.allowed(merging.ours)
         added = _places(found) - _places(before)
-        refused = ratchet.refused(found, before + self._brought(ours, theirs))
+        refused = ratchet.refused(found, before + self._brought(merging.ours, merging.theirs))
         if refused:
             reads = "; ".join(_describe(_places(refused)))
             recorded = "; ".join(_describe(added - _places(refused)))
             raise Refusal(
-                f"{merging} gives reads of the global process groups that neither side allows: "
-                f"{reads}; pass the collection there, or accept them on the branch "
+                f"{merging.name} gives reads of the global process groups that neither side "
+                f"allows: {reads}; pass the collection there, or accept them on the branch "
                 "(process_groups refresh --accept FILE:SCOPE) and commit, then sync again"
                 + (f". Allowed, since what is merged brings them: {recorded}" if recorded else "")
             )

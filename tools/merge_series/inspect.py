@@ -91,7 +91,7 @@ def verify(
         Every check made, in the order of the branches.
     """
     scanner = ReadScanner(repository)
-    generated = GeneratedFiles(repository, carrier, scanner).how
+    generated = GeneratedFiles(repository, carrier, scanner).paths
     dropped = DroppedChanges(repository, carrier, operations, main, generated)
     earlier = _earlier_heads(operations)
     checks = [check_main(repository, carrier, operations, main_name, main)]

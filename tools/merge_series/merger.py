@@ -2,15 +2,16 @@
 
 import os
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series import messages
+from merge_series.command_files import Merging
 from merge_series.conflicts import groups
 from merge_series.foreseen import foreseen
-from merge_series.generated_files import FILE_MODES, REGENERATED, GeneratedFiles
+from merge_series.generated_files import FILE_MODES, REGENERATED, GeneratedFiles, MadeAgain
 from merge_series.messages import BY_PERSON
 from merge_series.plan import sources
 from merge_series.recorded import Recorded
@@ -89,15 +90,21 @@ class Merger:
         carrier: The series and its edits.
         scanner: Scanner of the repository.
         main: The commit of main that is synced with.
+        told: Called with a sentence for each of the user's commands that has run.
     """
 
     def __init__(
-        self, repository: Repository, carrier: Carrier, scanner: ReadScanner, main: Sha
+        self,
+        repository: Repository,
+        carrier: Carrier,
+        scanner: ReadScanner,
+        main: Sha,
+        told: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._repository = repository
         self._trees = TreeMerger(repository)
         self._carrier = carrier
-        self._generated = GeneratedFiles(repository, carrier, scanner)
+        self._generated = GeneratedFiles(repository, carrier, scanner, told)
         self._main = main
         self._recorded = Recorded(repository)
         # Git's own merges, which take the time, may be made at once; the rest is one at a time.
@@ -110,7 +117,7 @@ class Merger:
         Where files are made again it is one: a scan takes all cores for itself, and the user's
         commands expect to run alone.
         """
-        return 1 if self._generated.how else os.cpu_count() or 1
+        return 1 if self._generated.paths else os.cpu_count() or 1
 
     def foresee(self, pull_requests: Iterable[PullRequest], tips: Mapping[str, Sha]) -> None:
         """Have the files merged at once that the merges of a sync will likely have to merge.
@@ -175,13 +182,14 @@ class Merger:
         gone = {
             end.path
             for end in self._settle(planned, conflicts)
-            # A generated file is made again in any case.
-            if end.path not in self._generated.how
-            and not is_left(
-                self._repository, by_path[end.path], end, self._repository.entry(tree, end.path)
-            )
+            if not self._is_left(by_path[end.path], end, self._repository.entry(tree, end.path))
         }
         return tuple(replace(f, how=BY_PERSON) if f.path in gone else f for f in offered)
+
+    def _is_left(self, conflict: Conflict, end: Settled | Unsettled, result: Entry | None) -> bool:
+        if conflict.path in self._generated.paths and result is not None:
+            return True  # made again from whatever a person has there
+        return is_left(self._repository, conflict, end, result)
 
     def commit(
         self,
@@ -222,17 +230,18 @@ class Merger:
         before = self._repository.tree_of(commit)
         merged = self._merged(planned)
         more = self._beyond(merged, before, settled)
-        tree, change, stale = self._make_again(planned, before)
+        again = self._make_again(planned, merged, before)
         head = commit
-        if tree != before:
-            others = [SettledFile(p, how, conflicted=False) for p, how in stale.items()]
+        if again.tree != before:
+            others = _stale((), again)
             if all(file.how == REGENERATED for file in others):
-                message = messages.refreshed(REFRESH_SUBJECT, (), change)
+                message = messages.refreshed(REFRESH_SUBJECT, (), again.allowlist)
             else:
-                message = messages.refreshed(REFRESH_FILES_SUBJECT, others, change)
-            self._check_named(before, tree, others)
-            head = self._repository.commit_tree(tree, [commit], message)
-        record = self._record(planned, head, _with_stale([*settled, *more], stale), change)
+                message = messages.refreshed(REFRESH_FILES_SUBJECT, others, again.allowlist)
+            self._check_named(before, again.tree, others)
+            head = self._repository.commit_tree(again.tree, [commit], message)
+        files = _with_stale([*settled, *more], again)
+        record = self._record(planned, head, files, again.allowlist)
         self._remember(merged, before, commit, record.settled, by_person)
         return record
 
@@ -240,12 +249,12 @@ class Merger:
         self, planned: Planned, merged: Merge, tree: Sha, settled: Sequence[SettledFile]
     ) -> MergeRecord:
         """Commit a merged tree whose only open files are generated ones."""
-        tree, change, stale = self._make_again(planned, tree)
-        files = _with_stale(settled, stale)
-        self._check_named(merged.tree, tree, files)
-        message = messages.whole(planned.subject, files, change, planned.beyond)
-        commit = self._repository.commit_tree(tree, [planned.ours, planned.theirs], message)
-        return self._record(planned, commit, files, change)
+        again = self._make_again(planned, merged, tree)
+        files = _with_stale(settled, again)
+        self._check_named(merged.tree, again.tree, files)
+        message = messages.whole(planned.subject, files, again.allowlist, planned.beyond)
+        commit = self._repository.commit_tree(again.tree, [planned.ours, planned.theirs], message)
+        return self._record(planned, commit, files, again.allowlist)
 
     def _check_named(self, before: Sha, after: Sha, files: Iterable[SettledFile]) -> None:
         """See that a tree differs from git's own merge only in files that the message names.
@@ -270,7 +279,7 @@ class Merger:
         self, merged: Merge, tree: Sha, settled: Iterable[SettledFile]
     ) -> list[SettledFile]:
         """The files that a person changed although git had merged them."""
-        known = {file.path for file in settled} | set(self._generated.how)
+        known = {file.path for file in settled} | self._generated.paths
         more = sorted(self._changed(merged.tree, tree) - known)
         return [SettledFile(path, BY_PERSON, conflicted=False) for path in more]
 
@@ -287,9 +296,11 @@ class Merger:
             return
         found = groups(merged.conflicts).values()
         kept = [group for group in found if group[0].path in by_person and group[0].stages]
+        # A generated file, which changes with every main, takes nothing that another gave up.
+        together = [group for group in kept if group[0].path not in self._generated.paths]
         for group in kept:
             result = self._repository.entry(tree, group[0].path)
-            self._recorded.keep(group, result, commit, kept)
+            self._recorded.keep(group, result, commit, together)
 
     def _record(
         self,
@@ -310,16 +321,17 @@ class Merger:
         )
 
     def _settle(self, planned: Planned, conflicts: Sequence[Conflict]) -> list[Settled | Unsettled]:
-        how = self._generated.how
+        generated = self._generated
         sources = None
         ends: list[Settled | Unsettled] = []
         among = tuple(groups(conflicts).values())
         for group in among:
             conflict = group[0]
-            if conflict.path in how and _is_kept(conflict):
-                # The branch's text serves for now: it is made again once the whole tree is known.
-                content = self._repository.read_blob(conflict.stages[OURS].oid)
-                ends.append(Settled(conflict.path, _mode(conflict), content, how[conflict.path]))
+            if conflict.path in generated.paths and _is_kept(conflict):
+                # What it is made again from, once the whole tree is known.
+                content = self._repository.read_blob(conflict.stages[THEIRS].oid)
+                how = generated.how(conflict.path, planned.source_name)
+                ends.append(Settled(conflict.path, _mode(conflict), content, how))
                 continue
             sources = sources or self._sources(planned)
             ends.append(settle(sources, group, among))
@@ -337,13 +349,13 @@ class Merger:
             theirs=Side(planned.theirs, held, self._main),
         )
 
-    def _make_again(
-        self, planned: Planned, tree: Sha
-    ) -> tuple[Sha, AllowlistChange | None, dict[str, str]]:
+    def _make_again(self, planned: Planned, merged: Merge, tree: Sha) -> MadeAgain:
         if planned.beyond is not None and tree == self._repository.tree_of(planned.ours):
-            return tree, None, {}  # nothing is merged, so what is generated is as true as before
-        merging = f"{planned.pull_request.branch}: merging {planned.source_name}"
-        return self._generated.make_again(tree, planned.ours, planned.theirs, merging)
+            # Nothing is merged, so what is generated is as true as before.
+            return MadeAgain(tree, None, {}, ())
+        branch, source = planned.pull_request.branch, planned.source_name
+        merging = Merging(branch, source, planned.ours, planned.theirs, merged)
+        return self._generated.make_again(tree, merging)
 
 
 def _is_kept(conflict: Conflict) -> bool:
@@ -361,9 +373,12 @@ def _mode(conflict: Conflict) -> str:
     return (conflict.stages[THEIRS] if is_theirs else ours).mode
 
 
-def _with_stale(
-    settled: Sequence[SettledFile], stale: Mapping[str, str]
-) -> tuple[SettledFile, ...]:
-    known = {file.path for file in settled}
-    more = (SettledFile(p, h, conflicted=False) for p, h in stale.items() if p not in known)
-    return (*settled, *more)
+def _with_stale(settled: Sequence[SettledFile], again: MadeAgain) -> tuple[SettledFile, ...]:
+    """Files in conflict, each with how it was made if it was, and those that were stale."""
+    known = (replace(file, how=again.how.get(file.path, file.how)) for file in settled)
+    return (*known, *_stale({file.path for file in settled}, again))
+
+
+def _stale(known: Collection[str], again: MadeAgain) -> list[SettledFile]:
+    paths = [path for path in again.stale if path not in known]
+    return [SettledFile(path, again.how[path], conflicted=False) for path in paths]

@@ -9,6 +9,7 @@ from carry.carried import Carrier
 from merge_series import help_texts as texts
 from merge_series import report
 from merge_series.journal import DoneSync
+from merge_series.made import Made
 from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.push import plan_push, push
@@ -17,6 +18,7 @@ from merge_series.stopped import refuse_stopped
 from merge_series.undo import to_redo, to_undo
 from stack.command_line import typed
 from stack.console import people
+from stack.errors import Refusal
 from stack.git_answers import Sha
 from stack.repository import Repository
 from stack.words import counted
@@ -99,7 +101,22 @@ def push_command(place: Place, remote: str | None, *, dry_run: bool) -> None:
 @click.argument("path")
 @click.pass_obj
 def forget_command(place: Place, path: str) -> None:
-    """Drop how people settled conflicts in PATH, so that they are asked again."""
+    """Drop how people settled conflicts in PATH, and what a command made of it.
+
+    People are asked again, and the command runs again.
+    """
     with Repository.open(place.repo) as repository, Operations(repository).lock():
-        count = Recorded(repository).forget(path)
-    people.print(f"Dropped {counted(count, 'resolution')} of {path}.")
+        recorded = Recorded(repository)
+        dropped = [
+            counted(count, noun)
+            for count, noun in (
+                (recorded.forget(path), "resolution"),
+                (Made(repository).forget(path), "cached result"),
+            )
+            if count
+        ]
+        if not dropped:
+            others = ", ".join(recorded.paths())
+            there = f"there are resolutions of {others}" if others else "none is kept here"
+            raise Refusal(f"{path}: no resolution of this path is kept; {there}")
+    people.print(f"Dropped {' and '.join(dropped)} of {path}.")

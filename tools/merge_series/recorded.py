@@ -127,19 +127,15 @@ class Recorded:
 
         Returns:
             How many there were.
-
-        Raises:
-            Refusal: There is none.
         """
-        known = dict(self._paths())
-        found = [file for file, name in known.items() if name == path]
-        if not found:
-            others = ", ".join(sorted(set(known.values())))
-            there = f"there are resolutions of {others}" if others else "none is kept here"
-            raise Refusal(f"{path}: no resolution of this path is kept; {there}")
+        found = [file for file, name in self._paths() if name == path]
         for file in found:
             file.unlink()
         return len(found)
+
+    def paths(self) -> tuple[str, ...]:
+        """The paths that a resolution is kept of, sorted."""
+        return tuple(sorted({name for _, name in self._paths()}))
 
     def _paths(self) -> Iterator[tuple[Path, str]]:
         for file in sorted(self._folder.glob("*.json")):

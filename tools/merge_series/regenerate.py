@@ -4,17 +4,20 @@ The command comes from the user's own git configuration, never from a file of a 
 travels with code from other people::
 
     git config merge-series.regenerate.uv.lock.command "uv lock"
+    git config merge-series.regenerate.uv.lock.input pyproject.toml
     git config merge-series.regenerate.uv.lock.timeout 60
 
 (git allows no underscore in the first part of a name.) It is split into words as a shell would, but
-no shell runs it. It runs in a temporary export of the merged tree, in which the file starts from
-the branch's text: a lock file that holds conflict markers cannot be read. Only that file is taken
+no shell runs it. It runs in a temporary export of a tree. An ``input``, which may be given several
+times (``git config --add``), is a pathspec of git's: then the export holds what they match and the
+file, and nothing else, so that no file that is not declared can have a say. Only the file is taken
 back. Without ``timeout`` it may take 300 seconds.
 """
 
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -22,11 +25,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stack.errors import Refusal
-from stack.git_answers import Entry, Sha
+from stack.git_answers import Sha
 from stack.repository import Repository
 
-_SECTION = "merge-series.regenerate."
-_DEFAULT_TIMEOUT = 300.0
+SECTION = "merge-series.regenerate."
+_SETTINGS = ("command", "input", "timeout")
+_DEFAULT_TIMEOUT = "300"
 _SHOWN_LINES, _SHOWN_BYTES = 30, 8192  # the last ones
 # A checkout as the tree has it, whatever the user's settings.
 _PINNED = (
@@ -43,17 +47,40 @@ class Command:
     Attributes:
         path: The file's path in the tree.
         arguments: The program and its arguments.
+        inputs: Pathspecs of what it is made from; none if that may be every other file.
         timeout: Seconds it may take.
     """
 
     path: str
     arguments: tuple[str, ...]
+    inputs: tuple[str, ...]
     timeout: float
 
     @property
-    def how(self) -> str:
-        """How the file came about, as a phrase."""
-        return f"made again by `{shlex.join(self.arguments)}`"
+    def line(self) -> str:
+        """The command line, as messages name it."""
+        return f"`{shlex.join(self.arguments)}`"
+
+    @property
+    def programs(self) -> tuple[tuple[str, int, int], ...]:
+        """What tells one version of the program from another, as far as the line names files."""
+        first, *others = self.arguments
+        names = (shutil.which(first), *filter(os.path.isabs, others))
+        there = [path for name in names if name and (path := Path(name).resolve()).is_file()]
+        stats = [(str(path), path.stat()) for path in there]
+        return tuple((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
+
+    def how(self, start: str = "") -> str:
+        """How the file came about, as a phrase.
+
+        Args:
+            start: Whose text it started from, if not from git's merge: ``main``, ``#6258``.
+        """
+        return f"made again by {self.line}" + (f" from the text of {start}" if start else "")
+
+
+class CommandFailed(Refusal):
+    """A command ended with a status that is not 0."""
 
 
 def commands(repository: Repository) -> dict[str, Command]:
@@ -62,75 +89,80 @@ def commands(repository: Repository) -> dict[str, Command]:
     Raises:
         Refusal: A setting has no meaning.
     """
-    pattern = "^" + _SECTION.replace(".", r"\.")
+    pattern = "^" + SECTION.replace(".", r"\.")
     answer = repository.run("config", "--null", "--get-regexp", pattern, accept=(0, 1))
-    values: dict[str, dict[str, str]] = {}
+    values: dict[str, dict[str, list[str]]] = {}
     for record in answer.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1]:
         key, _, value = record.partition("\n")
-        path, _, name = key.removeprefix(_SECTION).rpartition(".")
-        if name not in {"command", "timeout"}:
+        path, _, name = key.removeprefix(SECTION).rpartition(".")
+        if name not in _SETTINGS:
             raise Refusal(
-                f"git config {key}: only command and timeout are settings here; drop it "
-                f"(git config --unset {key})"
+                f"git config {key}: only {', '.join(_SETTINGS[:-1])} and {_SETTINGS[-1]} are "
+                f"settings here; drop it (git config --unset {key})"
             )
-        values.setdefault(path, {})[name] = value
+        values.setdefault(path, {}).setdefault(name, []).append(value)
     return {path: _command(path, given) for path, given in sorted(values.items())}
 
 
-def make_again(repository: Repository, command: Command, tree: Sha, seed: Entry) -> Entry:
+def run(repository: Repository, command: Command, tree: Sha) -> bytes:
     """Run a command on a tree.
 
     Args:
         repository: Where the tree is.
         command: What to run.
-        tree: The merged tree.
-        seed: What the file starts from.
+        tree: What it finds; the file is there, with the text that it starts from.
 
     Returns:
-        What the file is now.
+        What the file holds then.
 
     Raises:
-        Refusal: The command failed, took too long or left no file; its output is shown.
+        CommandFailed: The command failed; its output is shown.
+        Refusal: It could not be run, took too long or left no file.
     """
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "export"
         place.mkdir()
         _export(repository, tree, place, Path(folder) / "index")
         file = place / command.path
-        file.write_bytes(repository.read_blob(seed.oid))
+        start = repository.read_file(tree, command.path)
+        assert start is not None  # noqa: S101 - the caller put it there
+        file.write_bytes(start)  # whatever line ends its attributes ask for
         _run(command, place, Path(folder) / "output")
         if file.is_symlink() or not file.is_file():
             raise Refusal(
-                f"{command.path}: {_quoted(command)} left no file there; correct "
-                f"git config {_SECTION}{command.path}.command"
+                f"{command.path}: {command.line} left no file there; correct "
+                f"git config {SECTION}{command.path}.command"
             )
-        (oid,) = repository.write_blobs([file.read_bytes()])
-    return Entry(seed.mode, oid)
+        return file.read_bytes()
 
 
-def _command(path: str, given: dict[str, str]) -> Command:
-    name = f"git config {_SECTION}{path}"
+def _command(path: str, given: dict[str, list[str]]) -> Command:
+    name = f"git config {SECTION}{path}"
     if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
         raise Refusal(
             f"{name}: {path!r} is no path of a file in the tree; drop it "
-            f"(git config --remove-section {_SECTION}{path})"
+            f"(git config --remove-section {SECTION}{path})"
         )
+    # Of several values of a setting that has one, git goes by the last.
+    line, limit = (given.get(key, [""])[-1] for key in ("command", "timeout"))
     try:
-        arguments = tuple(shlex.split(given.get("command", "")))
+        arguments = tuple(shlex.split(line))
     except ValueError as error:
-        raise Refusal(f"{name}.command: {error} in {given['command']!r}") from error
+        raise Refusal(f"{name}.command: {error} in {line!r}") from error
     if not arguments:
         raise Refusal(f"{name}.command: no command is given; say one, such as 'uv lock'")
+    inputs = tuple(given.get("input", ()))
+    if "" in inputs:
+        raise Refusal(f"{name}.input: no pathspec is given; say one, such as pyproject.toml")
     try:
-        timeout = float(given.get("timeout", _DEFAULT_TIMEOUT))
+        timeout = float(limit if "timeout" in given else _DEFAULT_TIMEOUT)
     except ValueError:
         timeout = 0
     if not 0 < timeout < float("inf"):
         raise Refusal(
-            f"{name}.timeout: {given['timeout']!r} is no number of seconds above 0; "
-            "say one, such as 300"
+            f"{name}.timeout: {limit!r} is no number of seconds above 0; say one, such as 300"
         )
-    return Command(path, arguments, timeout)
+    return Command(path, arguments, inputs, timeout)
 
 
 def _export(repository: Repository, tree: Sha, place: Path, index: Path) -> None:
@@ -159,8 +191,8 @@ def _run(command: Command, place: Path, output: Path) -> None:
             )
         except OSError as error:
             raise Refusal(
-                f"{command.path}: {_quoted(command)} cannot be run: {error.strerror}; install "
-                f"it, or correct git config {_SECTION}{command.path}.command"
+                f"{command.path}: {command.line} cannot be run: {error.strerror}; install "
+                f"it, or correct git config {SECTION}{command.path}.command"
             ) from error
         try:
             status = process.wait(command.timeout)
@@ -172,21 +204,19 @@ def _run(command: Command, place: Path, output: Path) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     if status is None:
-        what = f"did not end within {command.timeout:g} seconds (see its timeout setting)"
-    elif status:
-        what = f"failed with status {status}"
-    else:
-        return
+        limit = f"did not end within {command.timeout:g} seconds (see its timeout setting)"
+        raise Refusal(_failed(command, limit, output))
+    if status:
+        raise CommandFailed(_failed(command, f"failed with status {status}", output))
+
+
+def _failed(command: Command, what: str, output: Path) -> str:
     lines = _end(output).decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]
     shown = ":\n" + "\n".join(f"  {line}" for line in lines) if lines else " and said nothing"
-    raise Refusal(f"{command.path}: {_quoted(command)} {what}{shown}")
+    return f"{command.path}: {command.line} {what}{shown}"
 
 
 def _end(output: Path) -> bytes:
     with output.open("rb") as stream:
         stream.seek(max(0, output.stat().st_size - _SHOWN_BYTES))
         return stream.read()
-
-
-def _quoted(command: Command) -> str:
-    return f"`{shlex.join(command.arguments)}`"

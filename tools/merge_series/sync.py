@@ -197,7 +197,7 @@ class Syncer:
         self._carrier = self._landings.mark(self._carrier)
 
     def _merger(self, main: Sha) -> Merger:
-        return Merger(self._repository, self._carrier, self._scanner, main)
+        return Merger(self._repository, self._carrier, self._scanner, main, self._told)
 
     def _handover(self, main: Sha) -> Handover:
         return Handover(self._repository, self._carrier, self._operations, self._merger(main))

@@ -1,5 +1,6 @@
 """Files that a command of the user's makes: a real lock file, and all that may go wrong."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -84,7 +85,13 @@ def test_a_lock_file_that_conflicts_is_made_again(world, tmp_path):
     assert merged == files["merged"]
     locked = {package["name"] for package in tomllib.loads(merged[LOCK])["package"]}
     assert locked == {"demo", *"bcmnx"}
-    assert f"- {LOCK}: made again by `{shlex.join(UV_LOCK)}`\n" in world.message("by-hand")
+    how = f"made again by `{shlex.join(UV_LOCK)}` from the text of #1"
+    assert f"- {LOCK}: {how}\n" in world.message("by-hand")
+
+
+def untimed(text):
+    """What a sync said, with commands that took no time."""
+    return re.sub(r" in \d+\.\d s$", " in 0 s", " ".join(text.split(" ")), flags=re.MULTILINE)
 
 
 FILL = python("import os; open('made.txt', 'w').write(' '.join(sorted(os.listdir('in'))))")
@@ -112,14 +119,19 @@ def test_a_file_that_merged_cleanly_is_made_again(made):
     assert made.contents() == before
     done = made.run("sync")
     assert done.code == 0, done.err
-    assert dry.err == done.err + "Nothing was changed: this was a dry run.\n"
+    assert untimed(dry.err) == untimed(done.err) + "Nothing was changed: this was a dry run.\n"
+    lines = untimed(done.err).splitlines()
+    assert [line for line in lines if " in 0 s" in line] == [
+        f"{branch}: {MADE} made again by `{FILL}` in 0 s"
+        for branch in ("ratchet", "offsets", "by-hand")
+    ]
     assert show(made, "by-hand") == "a b c"
     assert f"Merged cleanly, but made again:\n- {MADE}: made again by `" in made.message("by-hand")
     assert "made again" not in made.message("ratchet")
     assert made.run("sync").err.startswith("Every branch is up to date")
 
 
-def test_it_starts_from_the_branch_and_only_that_file_is_taken(made):
+def test_where_it_conflicts_it_starts_from_what_is_merged_and_only_that_file_is_taken(made):
     configure(
         made,
         MADE,
@@ -130,17 +142,25 @@ def test_it_starts_from_the_branch_and_only_that_file_is_taken(made):
     made.commit("main", {MADE: "main"}, "Write on main")
     done = made.run("sync")
     assert done.code == 0, done.err
-    assert show(made, "by-hand") == "branch!"
+    assert show(made, "ratchet") == "main!"
+    assert show(made, "by-hand") == "main!!"
+    how = made.message("by-hand").splitlines()[3]
+    assert how.startswith(f"- {MADE}: made again by `")
+    assert how.endswith("` from the text of #1")
     assert made.git("diff", "--name-only", "main", "by-hand", "--", "more", "in") == ""
 
 
-def test_it_starts_from_the_branch_also_where_the_text_merged_cleanly(made):
+def test_it_starts_from_gits_merge_where_that_is_clean(made):
     code = "text = open('made.txt').read() + '!'; open('made.txt', 'w').write(text)"
+    configure(made, MADE, "true")
+    made.commit("main", {MADE: "1\n2\n3\n4\n5\n"}, "Write lines")
+    assert made.run("sync").code == 0
     configure(made, MADE, python(code))
-    made.commit("main", {MADE: "main"}, "Write on main")
+    made.commit("ratchet", {MADE: "1\n2\n3\n4\nbranch\n"}, "Write on the branch")
+    made.commit("main", {MADE: "main\n2\n3\n4\n5\n"}, "Write on main")
     done = made.run("sync")
     assert done.code == 0, done.err
-    assert show(made, "ratchet") == "a!"
+    assert show(made, "ratchet") == "main\n2\n3\n4\nbranch\n!"
 
 
 @pytest.mark.parametrize("side", ["main", "by-hand"])
@@ -296,12 +316,13 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_started(made, tmp_pa
     [
         ("command", "", "no command is given; say one, such as 'uv lock'"),
         ("command", "a 'b", 'No closing quotation in "a \'b"'),
+        ("input", "", "no pathspec is given; say one, such as pyproject.toml"),
         ("timeout", "x", "'x' is no number of seconds above 0; say one, such as 300"),
         ("timeout", "0", "'0' is no number of seconds above 0; say one, such as 300"),
         (
             "shell",
             "x",
-            "only command and timeout are settings here; drop it (git config --unset {})",
+            "only command, input and timeout are settings here; drop it (git config --unset {})",
         ),
     ],
 )

@@ -1,6 +1,7 @@
 """Files that the program settles by itself: imports, edited files, and what it leaves alone."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -313,9 +314,9 @@ def test_a_list_that_one_side_removed_and_one_changed_is_for_a_person(world):
 class Careless(Merger):
     """A merger with a fault: it changes a file that it does not name."""
 
-    def _make_again(self, planned, tree):
-        tree, change, stale = super()._make_again(planned, tree)
-        return self._repository.change_files(tree, {"README": b"evil\n"}), change, stale
+    def _make_again(self, planned, merged, tree):
+        again = super()._make_again(planned, merged, tree)
+        return replace(again, tree=self._repository.change_files(again.tree, {"README": b"evil\n"}))
 
 
 def test_a_tree_that_differs_in_files_nobody_named_is_refused(world):

@@ -1,0 +1,185 @@
+"""Whether a command makes a generated file again after a merge, and from which text.
+
+A tool that keeps what it finds, as those for lock files do, makes of its start what that says. So
+it starts from git's merge of the file, which has the changes of both sides, and where they conflict
+from what the merged side has: what main raised may not be taken back in silence.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+from merge_series.made import FAILS, Made
+from merge_series.regenerate import SECTION, Command, CommandFailed, commands, run
+from stack.errors import Refusal
+from stack.git_answers import Entry, GitFailure, Sha
+from stack.merging import THEIRS, Merge
+from stack.pathspecs import matching
+from stack.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """A merge whose generated files are made again.
+
+    Attributes:
+        branch: The branch it is on.
+        source: What is merged: ``main`` or a PR's name.
+        ours: Head of the branch.
+        theirs: The commit merged in.
+        merged: What git made of it.
+    """
+
+    branch: str
+    source: str
+    ours: Sha
+    theirs: Sha
+    merged: Merge
+
+    @property
+    def name(self) -> str:
+        """The merge, as a refusal names it: ``expert-offsets: merging main``."""
+        return f"{self.branch}: merging {self.source}"
+
+
+class CommandFiles:
+    """Makes the files of one repository for which the user configured commands.
+
+    Args:
+        repository: The fork.
+        told: Called with a sentence for each command that has run.
+    """
+
+    def __init__(self, repository: Repository, told: Callable[[str], None]) -> None:
+        self._repository = repository
+        self._told = told
+        self._made = Made(repository)
+
+    @cached_property
+    def commands(self) -> Mapping[str, Command]:
+        """The user's commands by path, read once."""
+        return commands(self._repository)
+
+    def make_again(
+        self, path: str, tree: Sha, start: Entry, merging: Merging
+    ) -> tuple[Entry, str | None]:
+        """Make a file again, unless one side has it, and all that it is made from, as the merge.
+
+        Args:
+            path: The file.
+            tree: The merged tree as far as it is known.
+            start: What the merge has there before anything is made again.
+            merging: The merge.
+
+        Returns:
+            What the file is now, and how it was made; None where it was not.
+
+        Raises:
+            Refusal: The command failed, or could not be run.
+        """
+        command = self.commands[path]
+        inputs = self._inputs(command, tree)
+        if not inputs and command.inputs:
+            raise Refusal(
+                f"git config {SECTION}{path}.input: no file of the merged tree matches "
+                f"{' '.join(command.inputs)}; correct it"
+            )
+        conflict = next((c for c in merging.merged.conflicts if c.path == path), None)
+        if conflict is not None:
+            offered = conflict.stages.get(THEIRS)
+        elif self._is_of_one_side(command, inputs, start, merging):
+            return start, None
+        else:
+            offered = self._repository.entry(merging.merged.tree, path)
+        theirs = self._repository.entry(merging.theirs, path)
+        whose = ""
+        if offered is None or offered.oid != start.oid:
+            whose = "a person"
+        elif conflict is not None:
+            whose = merging.source
+        elif theirs is not None and theirs.oid != start.oid:
+            other = Entry(start.mode, theirs.oid)
+            return self._from_merge(command, inputs, start, other, merging)
+        how = command.how(whose)
+        return self._make(command, inputs, start, merging, how), how
+
+    def _is_of_one_side(
+        self, command: Command, inputs: Mapping[str, Entry], start: Entry, merging: Merging
+    ) -> bool:
+        return any(
+            self._repository.entry(side, command.path) == start
+            and self._inputs(command, side) == inputs
+            for side in (merging.theirs, merging.ours)
+        )
+
+    def _from_merge(
+        self,
+        command: Command,
+        inputs: Mapping[str, Entry],
+        start: Entry,
+        theirs: Entry,
+        merging: Merging,
+    ) -> tuple[Entry, str]:
+        """Make a file from git's merge of it, or from theirs where the command can't read that.
+
+        What merges line by line need be no text of its kind: one side may have removed an entry
+        that is needed by one that the other side added.
+        """
+        plain, from_theirs = command.how(), command.how(merging.source)
+        key = _key(command, self._place(command, inputs, start))
+        fails = self._made.find(key) == FAILS
+        if not fails:
+            with suppress(CommandFailed):
+                return self._make(command, inputs, start, merging, plain), plain
+        made = self._make(command, inputs, theirs, merging, from_theirs)
+        if not fails:
+            # Only now is it known that it was the text.
+            self._made.keep(key, command.path, FAILS)
+        return made, from_theirs
+
+    def _make(
+        self,
+        command: Command,
+        inputs: Mapping[str, Entry],
+        start: Entry,
+        merging: Merging,
+        how: str,
+    ) -> Entry:
+        """Run a command, or take what it made of the same before."""
+        place = self._place(command, inputs, start)
+        key = _key(command, place)
+        blob = self._made.find(key)
+        if not blob:
+            begun = time.monotonic()
+            content = run(self._repository, command, place)
+            took = time.monotonic() - begun
+            (blob,) = self._repository.write_blobs([content])
+            self._made.keep(key, command.path, blob)
+            self._told(f"{merging.branch}: {command.path} {how} in {took:.1f} s")
+        return Entry(start.mode, Sha(blob))
+
+    def _place(self, command: Command, inputs: Mapping[str, Entry], start: Entry) -> Sha:
+        """The tree in which a command runs."""
+        return self._repository.change_tree(None, {**inputs, command.path: start})
+
+    def _inputs(self, command: Command, tree: Sha) -> Mapping[str, Entry]:
+        """The files of a tree that a file is made from: where none are declared, all others."""
+        try:
+            files = matching(self._repository, tree, command.inputs)
+        except GitFailure as failure:
+            said = failure.answer.stderr.strip().removeprefix("fatal: ")
+            raise Refusal(
+                f"git config {SECTION}{command.path}.input: {said}; correct it"
+            ) from failure
+        files.pop(command.path, None)
+        return files
+
+
+def _key(command: Command, place: Sha) -> str:
+    """What stands for all that a result comes from, as far as it is known."""
+    parts = (command.path, command.arguments, command.programs, place)
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
