@@ -4,6 +4,7 @@ import ast
 import builtins
 import re
 import symtable
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
@@ -25,12 +26,15 @@ _ALWAYS = frozenset(dir(builtins)) | {
 }  # fmt: skip
 
 
+ASSIGNED = ("", "")  # the source of a name that is not imported
+
+
 class Meaning(NamedTuple):
     """What a name is bound to at one place.
 
     Attributes:
         scope: The blocks around an import; of anything else the definition alone.
-        source: What is imported; ``("", "")`` of anything else.
+        source: What is imported; ``ASSIGNED`` of anything else.
     """
 
     scope: Scope
@@ -46,7 +50,8 @@ def unbound(text: bytes) -> frozenset[str]:
         NotSettled: The text does not compile.
     """
     tree = parse_tree(text)
-    tables = list(_tables(symtable.symtable(text.decode(encoding_of(text)), "file", "exec")))
+    with warnings.catch_warnings(action="ignore"):
+        tables = list(_tables(symtable.symtable(text.decode(encoding_of(text)), "file", "exec")))
     bound = {s.get_name() for s in tables[0].get_symbols() if s.is_assigned() or s.is_imported()}
     loaded = {s.get_name() for s in tables[0].get_symbols() if s.is_referenced()}
     for table in tables[1:]:
@@ -113,7 +118,7 @@ def meanings(tree: ast.Module) -> dict[tuple[Scope, str], tuple[Meaning, ...]]:
         for statement, names in imports_of(tree)
         for name in names
     ]
-    others = [(n, place, Meaning(place[0], ("", ""))) for n, place in _assigned(tree.body, ())]
+    others = [(n, place, Meaning(place[0], ASSIGNED)) for n, place in _assigned(tree.body, ())]
     found: dict[tuple[Scope, str], list[Meaning]] = {}
     for _, place, meaning in sorted([*imported, *others], key=itemgetter(0)):
         found.setdefault(place, []).append(meaning)
@@ -212,7 +217,8 @@ def _in_annotation(annotation: ast.expr) -> Iterator[str]:
     for part in ast.walk(annotation):
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             try:
-                inner = ast.parse(part.value.strip(), mode="eval").body
+                with warnings.catch_warnings(action="ignore"):
+                    inner = ast.parse(part.value.strip(), mode="eval").body
             except (SyntaxError, ValueError):
                 continue  # a text such as Literal["a b"]
             if not isinstance(inner, ast.Constant):

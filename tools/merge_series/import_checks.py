@@ -3,9 +3,9 @@
 Each check compares it with the three texts it was made of: base, ours and theirs.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
-from merge_series.bound_names import chains, loads, meanings
+from merge_series.bound_names import ASSIGNED, chains, loads, meanings, mentioned
 from merge_series.import_statements import Imported, NotSettled, Parsed, Scope, namespace
 from merge_series.text_merge import one_sided
 
@@ -77,6 +77,31 @@ def check_meanings(stages: Stages, result: Parsed, scopes: Collection[Scope]) ->
                 raise NotSettled(
                     f"one side dropped one of the imports of {place[1]} and the other uses it anew"
                 )
+
+
+def repointed(stages: Stages, result: Parsed) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Names that one side imports from elsewhere and the other uses anew.
+
+    Args:
+        stages: The three texts.
+        result: What was made of them.
+
+    Yields:
+        The name, and what it no longer is: a module and a name in it; ``ASSIGNED`` where that is
+            unclear.
+    """
+    base, *sides = (meanings(stage.tree) for stage in stages)
+    for side, other, text in zip(sides, sides[::-1], stages[1:], strict=True):
+        used = {name for name, _, _ in loads(result.tree) - loads(text.tree)}
+        used |= mentioned(result.text) - mentioned(text.text)
+        for place in sorted(base.keys() & side.keys()):
+            before, now, beside = (
+                {one.source for one in text.get(place, ())} for text in (base, side, other)
+            )
+            is_imported = before | now != {ASSIGNED}
+            if place[1] in used and is_imported and not now <= before | beside:
+                for old in sorted(before - now) or [ASSIGNED]:
+                    yield place[1], old
 
 
 def check_tries(stages: Stages, result: Parsed) -> None:

@@ -78,7 +78,7 @@ class MergedImports:
             there = self._names(text)
         except NotSettled:
             return False
-        return any(there == self._names(variant) for variant in _variants(self))
+        return any(there == self._names(variant) for variant in variants(self))
 
     def _names(self, text: bytes) -> Counter[Imported]:
         return Counter(name for name in parse(text).names if name.scope in self.scopes)
@@ -265,8 +265,8 @@ class _Merging:
     def _missing(self, result: MergedImports) -> set[str]:
         """The names that the result loads and nothing binds, though each side binds them."""
         _, ours, theirs = self._stages
-        known = unbound(b"".join(ours.lines)) | unbound(b"".join(theirs.lines))
-        missing = {name for text in _variants(result) for name in unbound(text)} - known
+        known = unbound(ours.text) | unbound(theirs.text)
+        missing = {name for text in variants(result) for name in unbound(text)} - known
         if result.left:
             # What code binds or loads is the person's, who has that code to settle.
             missing &= {name.bound for stage in self._stages for name in stage.names}
@@ -280,11 +280,11 @@ class _Merging:
         lost = set()
         base, *sides = ({(namespace(n.scope), n.bound) for n in s.names} for s in self._stages)
         by_both = {name for _, name in sides[0]} & {name for _, name in sides[1]}
-        for text in _variants(result):
+        for text in variants(result):
             bound, told = set(meanings(parse_tree(text))), mentioned(text)
             lost |= (by_both & told) - {name for _, name in bound}
             for side in self._stages[1:]:
-                fresh = told - mentioned(b"".join(side.lines))
+                fresh = told - mentioned(side.text)
                 lost |= {
                     name
                     for inside, name in base - set(meanings(side.tree))
@@ -309,7 +309,7 @@ class _Merging:
         """
         expected = {name for name in wanted if name.scope in self._scopes}
         early = set().union(*(used_before(stage.tree) for stage in self._stages))
-        for text in _variants(result):
+        for text in variants(result):
             parsed = parse(text)
             found = [name for name in parsed.names if name.scope in self._scopes]
             if set(found) != expected or any(
@@ -326,7 +326,7 @@ class _Merging:
             check_meanings(self._stages, parsed, self._scopes)
 
 
-def _variants(result: MergedImports) -> list[bytes]:
+def variants(result: MergedImports) -> list[bytes]:
     """The text as it would be with either side's part of every conflict that is left."""
     texts = []
     for side in ("ours", "theirs"):

@@ -90,6 +90,11 @@ class Parsed:
     statements: dict[tuple[int, int], Statement]
     lines: list[bytes]
 
+    @property
+    def text(self) -> bytes:
+        """The text itself."""
+        return b"".join(self.lines)
+
 
 class Folding:
     """Writes each import statement as one line, the same for equal statements of one scope."""

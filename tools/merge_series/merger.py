@@ -150,7 +150,7 @@ class Merger:
 
     def _finish(self, planned: Planned, merged: Merge) -> MergeRecord | Stopped:
         """Settle what git left in conflict and commit the merge."""
-        ends = self._settle(planned, merged.conflicts)
+        ends = self._settle(planned, merged)
         settled = tuple(end for end in ends if isinstance(end, Settled))
         unsettled = tuple(end for end in ends if isinstance(end, Unsettled))
         if unsettled:
@@ -177,11 +177,11 @@ class Merger:
             tree: What the person made of it.
             offered: The files, each with how it came about if what was settled of it still stands.
         """
-        conflicts = self._merged(planned).conflicts
-        by_path = {conflict.path: conflict for conflict in conflicts}
+        merged = self._merged(planned)
+        by_path = {conflict.path: conflict for conflict in merged.conflicts}
         gone = {
             end.path
-            for end in self._settle(planned, conflicts)
+            for end in self._settle(planned, merged)
             if not self._is_left(by_path[end.path], end, self._repository.entry(tree, end.path))
         }
         return tuple(replace(f, how=BY_PERSON) if f.path in gone else f for f in offered)
@@ -320,11 +320,11 @@ class Merger:
             allowlist=change,
         )
 
-    def _settle(self, planned: Planned, conflicts: Sequence[Conflict]) -> list[Settled | Unsettled]:
+    def _settle(self, planned: Planned, merged: Merge) -> list[Settled | Unsettled]:
         generated = self._generated
         sources = None
         ends: list[Settled | Unsettled] = []
-        among = tuple(groups(conflicts).values())
+        among = tuple(groups(merged.conflicts).values())
         for group in among:
             conflict = group[0]
             if conflict.path in generated.paths and _is_kept(conflict):
@@ -333,11 +333,11 @@ class Merger:
                 how = generated.how(conflict.path, planned.source_name)
                 ends.append(Settled(conflict.path, _mode(conflict), content, how))
                 continue
-            sources = sources or self._sources(planned)
+            sources = sources or self._sources(planned, merged)
             ends.append(settle(sources, group, among))
         return ends
 
-    def _sources(self, planned: Planned) -> Sources:
+    def _sources(self, planned: Planned, merged: Merge) -> Sources:
         closure = self._carrier.series.closure
         held = () if planned.source is None else closure(planned.source)
         return Sources(
@@ -347,6 +347,7 @@ class Merger:
             source=planned.source_name,
             ours=Side(planned.ours, closure(planned.pull_request), self._main),
             theirs=Side(planned.theirs, held, self._main),
+            merge=merged,
         )
 
     def _make_again(self, planned: Planned, merged: Merge, tree: Sha) -> MadeAgain:

@@ -15,20 +15,20 @@ from merge_series.recorded import Recorded
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha
 from stack.lazy import Lazy
-from stack.merging import BASE, OURS, THEIRS, Conflict
+from stack.merging import BASE, OURS, THEIRS, Conflict, Merge
 from stack.model import PullRequest
 from stack.repository import Repository
 from stack.words import counted
 
 if TYPE_CHECKING:
     from carry import edits
-    from merge_series import import_merge, import_statements
+    from merge_series import import_merge, import_statements, import_targets
 else:
     # Most syncs meet no conflict that these settle.
     edits = Lazy("carry.edits")
-    import_merge, import_statements = map(
-        Lazy, ("merge_series.import_merge", "merge_series.import_statements")
-    )
+    import_merge = Lazy("merge_series.import_merge")
+    import_statements = Lazy("merge_series.import_statements")
+    import_targets = Lazy("merge_series.import_targets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,7 @@ class Sources:
         source: What is merged: ``main`` or a PR's name.
         ours: The branch.
         theirs: What is merged into it.
+        merge: What git made of them.
     """
 
     repository: Repository
@@ -97,6 +98,7 @@ class Sources:
     source: str
     ours: Side
     theirs: Side
+    merge: Merge
 
 
 def main_below(repository: Repository, commit: Sha, main: Sha) -> Sha:
@@ -230,7 +232,12 @@ def _by_imports(sources: Sources, conflict: Conflict) -> Settled | Unsettled | N
         return None
     stages = conflict.stages
     try:
-        merged = import_merge.merge_imports(*_texts(sources.repository, conflict))
+        texts = _texts(sources.repository, conflict)
+        merged = import_merge.merge_imports(*texts)
+        targets = import_targets.Targets(
+            sources.repository, sources.ours.commit, sources.theirs.commit, sources.merge
+        )
+        targets.check(conflict, texts, merged)
     except import_statements.NoImports:
         return None
     except import_statements.NotSettled as reason:

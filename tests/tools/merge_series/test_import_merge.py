@@ -1,6 +1,7 @@
 """Import statements of three texts merged: whole results, every refusal, what always holds."""
 
 import ast
+import warnings
 
 import pytest
 from hypothesis import given, settings
@@ -187,6 +188,23 @@ def test_what_the_merged_file_still_loads_is_put_back():
     assert both_ways(base, ours, theirs).decode() == (
         "from x import a, b, c, d\n\ndef f():\n    return c\n\n\n# apart\n\n\nprint(b, d, a)\n"
     )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = '\\d'",
+        "x = a is 1",
+        "assert (a, 'b')",
+        r"def f(): return cast('list[\'\\d\']', 1)",
+        r"x: 'Literal[\'\\d\']' = 1",
+    ],
+)
+def test_what_python_warns_of_in_a_text_is_not_told(code):
+    sides = [f"from x import a{more}\n\n{code}\n" for more in ("", ", b", ", c", ", b, c")]
+    with warnings.catch_warnings(record=True, action="always") as told:
+        assert both_ways(*sides[:3]).decode() == sides[3]
+    assert told == []
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ branches' lists were made, and what it learned is no change of this PR's.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from carry.carried import Carrier
 from carry.generated import Reads, ReadScanner, render
@@ -18,7 +17,7 @@ from merge_series.review.merging import independent, stand_in
 from merge_series.review.standing import Standing
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.git_answers import Entry, Sha
-from stack.merging import Conflict, merge_trees
+from stack.merging import Merge, merge_trees
 from stack.model import PullRequest
 from stack.repository import Repository
 
@@ -78,10 +77,12 @@ def _merge(  # noqa: PLR0913, PLR0917 - two sides and what settles their conflic
 ) -> _Merged:
     merge = merge_trees(repository, ours.commit, theirs.commit)
     changes = _allowlist(repository, scanner, ours.commit, theirs.commit)
-    left = [conflict for conflict in merge.conflicts if conflict.path not in changes]
+    left = tuple(conflict for conflict in merge.conflicts if conflict.path not in changes)
     settled = [
         end
-        for end in _settled(repository, carrier, standing, left, ours, theirs)
+        for end in _settled(
+            repository, carrier, standing, replace(merge, conflicts=left), ours, theirs
+        )
         if end.path not in {*ours.in_conflict, *carrier.series.generated}
     ]
     changes |= entries(repository, settled)
@@ -120,7 +121,7 @@ def _settled(  # noqa: PLR0913, PLR0917 - two sides and what settles their confl
     repository: Repository,
     carrier: Carrier,
     standing: Standing,
-    conflicts: Sequence[Conflict],
+    merge: Merge,
     ours: _Merged,
     theirs: _Merged,
 ) -> tuple[Settled, ...]:
@@ -132,7 +133,8 @@ def _settled(  # noqa: PLR0913, PLR0917 - two sides and what settles their confl
         source=standing.pull_request.name,
         ours=Side(ours.commit, ours.holds, standing.main),
         theirs=Side(theirs.commit, theirs.holds, standing.main),
+        merge=merge,
     )
-    among = tuple(groups(conflicts).values())
+    among = tuple(groups(merge.conflicts).values())
     ends = (settle(sources, group, among) for group in among)
     return tuple(end for end in ends if isinstance(end, Settled))

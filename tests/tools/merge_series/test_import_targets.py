@@ -1,0 +1,414 @@
+"""What a merged file imports, looked up in real trees: every way to be gone, and to be there."""
+
+import pytest
+
+from merge_series.import_merge import merge_imports
+from merge_series.import_statements import NotSettled
+from merge_series.import_targets import Targets
+from stack.git_answers import Entry
+from stack.merging import BASE, OURS, THEIRS, merge_trees
+from stack.repository import Repository
+
+FILE = "pkg/m.py"
+BASE_TEXT = "from pkg.utils import x\n\nprint(x)\n"
+MORE_TEXT = "from pkg.utils import k, x\n\nprint(x, k)\n"
+OTHER_TEXT = "import os\nfrom pkg.utils import x\n\nprint(x)\n"
+UTILS = "x = 1\nk = 2\n"
+
+
+class Merging:
+    """Merges two sides of a tree, either way round."""
+
+    def __init__(self, repository):
+        self._repository = repository
+
+    def __call__(self, base, ours, theirs):
+        """The end of each file in conflict: its text, or why it is for a person."""
+        start = self._commit(None, base, [])
+        tree = self._repository.tree_of(start)
+        one, other = (self._commit(tree, side, [start]) for side in (ours, theirs))
+        ends = self._ends(one, other)
+        assert ends == self._ends(other, one)
+        return ends
+
+    def _commit(self, tree, changes, parents):
+        entries = {path: self._entry(text) for path, text in changes.items()}
+        tree = self._repository.change_tree(tree, entries)
+        return self._repository.commit_tree(tree, parents, "Change")
+
+    def _entry(self, text):
+        mode, text = text if isinstance(text, tuple) else ("100644", text)
+        if text is None:
+            return None
+        (oid,) = [text] if mode == "160000" else self._repository.write_blobs([text.encode()])
+        return Entry(mode, oid)
+
+    def _ends(self, ours, theirs):
+        merge = merge_trees(self._repository, ours, theirs)
+        targets = Targets(self._repository, ours, theirs, merge)
+        return {c.path: self._end(targets, c) for c in merge.conflicts if c.is_content}
+
+    def _end(self, targets, conflict):
+        oids = (conflict.stages[stage].oid for stage in (BASE, OURS, THEIRS))
+        texts = [self._repository.read_blob(oid) for oid in oids]
+        try:
+            merged = merge_imports(*texts)
+            targets.check(conflict, texts, merged)
+        except NotSettled as reason:
+            return str(reason)
+        return merged.text("O", "T").decode()
+
+
+@pytest.fixture
+def merge(tmp_path, monkeypatch):
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "A")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "a@example.org")
+    with Repository.create(tmp_path / "repository", "main") as repository:
+        yield Merging(repository)
+
+
+def of(base=None, ours=None, theirs=None):
+    """The three texts of ``pkg/m.py`` and of other files, as a merge of three trees takes them."""
+    return (
+        {FILE: BASE_TEXT, "pkg/__init__.py": "", "pkg/utils.py": UTILS} | (base or {}),
+        {FILE: MORE_TEXT} | (ours or {}),
+        {FILE: OTHER_TEXT} | (theirs or {}),
+    )
+
+
+SETTLED = "import os\nfrom pkg.utils import k, x\n\nprint(x, k)\n"
+NO_UTILS = "the merged tree has no module pkg.utils, which it would import"
+NO_K = "pkg.utils of the merged tree has no k, which it would import"
+FROM_COMMON = "from pkg.common import x\n\nprint(x)\n"
+
+GONE = {
+    "a module that moved": (
+        of(theirs={FILE: FROM_COMMON, "pkg/utils.py": None, "pkg/common.py": UTILS}),
+        f"{NO_UTILS}; it moved to pkg.common",
+    ),
+    "a module that was rewritten elsewhere": (
+        of(theirs={FILE: FROM_COMMON, "pkg/utils.py": None, "pkg/common.py": "x = [3]\n"}),
+        NO_UTILS,
+    ),
+    "a module that moved, its package staying as a folder": (
+        of(
+            base={"pkg/utils.py": None, "pkg/utils/__init__.py": UTILS, "pkg/utils/text": "1\n"},
+            theirs={
+                FILE: FROM_COMMON,
+                "pkg/utils/__init__.py": None,
+                "pkg/common.py": UTILS,
+            },
+        ),
+        f"{NO_K}; pkg.common has it",
+    ),
+    "a name that moved": (
+        of(theirs={"pkg/utils.py": "x = 1\n", "pkg/common.py": "k = 2\n"}),
+        f"{NO_K}; pkg.common has it",
+    ),
+    "a name that moved in its package": (
+        of(
+            base={"pkg/utils.py": "x = 1\n\n\ndef k(): pass\n"},
+            theirs={"pkg/utils.py": "x = 1\n", "pkg/sub/common.py": "def k(): pass\n"},
+        ),
+        f"{NO_K}; pkg.sub.common has it",
+    ),
+    "a name that was renamed": (
+        of(theirs={"pkg/utils.py": "x = 1\nkk = 2\n"}),
+        NO_K,
+    ),
+    "a name that came by a star": (
+        of(
+            base={
+                "pkg/utils.py": "from pkg.deep import *\nfrom .deep import x\n",
+                "pkg/deep.py": UTILS,
+            },
+            theirs={"pkg/deep.py": "x = 1\n"},
+        ),
+        NO_K,
+    ),
+    "a name of a file that is in conflict itself": (
+        of(
+            base={"pkg/utils.py": "x = 1\nk = 2\ny = 3\n"},
+            ours={"pkg/utils.py": "x = 5\nk = 2\ny = 4\n"},
+            theirs={"pkg/utils.py": "x = 6\ny = 3\n"},
+        ),
+        NO_K,
+    ),
+    "a module that one side removed and the other changed": (
+        of(
+            ours={"pkg/utils.py": "x = 1\nk = 3\n"},
+            theirs={FILE: FROM_COMMON, "pkg/utils.py": None, "pkg/common.py": "x = [3]\n"},
+        ),
+        NO_UTILS,
+    ),
+    "a module taken from its package": (
+        of(
+            base={FILE: "from pkg import x\n"},
+            ours={FILE: "from pkg import utils, x\n"},
+            theirs={FILE: "from pkg import x, y\n", "pkg/utils.py": None, "pkg/common.py": UTILS},
+        ),
+        "pkg of the merged tree has no utils, which it would import",
+    ),
+    "a plain import": (
+        of(
+            base={FILE: "import os\n\nprint(os)\n"},
+            ours={FILE: "import os\nimport pkg.utils\n\nprint(os, pkg.utils.k)\n"},
+            theirs={
+                FILE: "import os\nimport re\n\nprint(os)\n",
+                "pkg/utils.py": None,
+                "pkg/common.py": UTILS,
+            },
+        ),
+        f"{NO_UTILS}; it moved to pkg.common",
+    ),
+    "a relative import": (
+        of(
+            base={FILE: "from .utils import x\n"},
+            ours={FILE: "from .utils import k, x\n"},
+            theirs={FILE: "from .common import x\n", "pkg/utils.py": None, "pkg/common.py": UTILS},
+        ),
+        f"{NO_UTILS}; it moved to pkg.common",
+    ),
+    "an import that git merged cleanly beside the conflict": (
+        of(
+            base={FILE: BASE_TEXT + "\n\ndef f():\n    pass\n"},
+            ours={FILE: "import re\n" + BASE_TEXT + "\n\ndef f():\n    from pkg.utils import k\n"},
+            theirs={
+                FILE: "import os\n" + BASE_TEXT + "\n\ndef f():\n    pass\n",
+                "pkg/utils.py": "x = 1\n",
+            },
+        ),
+        NO_K,
+    ),
+    "an import beside a conflict of code": (
+        of(
+            ours={FILE: MORE_TEXT.replace("print(x, k)", "print(k)")},
+            theirs={FILE: OTHER_TEXT.replace("print(x)", "print(os)"), "pkg/utils.py": "x = 1\n"},
+        ),
+        NO_K,
+    ),
+    "a module beside a script": (
+        of(
+            base={"tools/run.py": "import os\n", "tools/helper.py": UTILS},
+            ours={FILE: BASE_TEXT, "tools/run.py": "import os\nimport helper\n"},
+            theirs={
+                FILE: BASE_TEXT,
+                "tools/run.py": "import os\nimport re\n",
+                "tools/helper.py": None,
+                "helpers/helper.py": UTILS,
+            },
+        ),
+        "the merged tree has no module helper, which it would import; it moved to helpers.helper",
+    ),
+    "a module under a folder of sources": (
+        of(
+            base={"src/lib/__init__.py": "", "src/lib/utils.py": UTILS, FILE: "import os\n"},
+            ours={FILE: "import os\nimport lib.utils\n"},
+            theirs={
+                FILE: "import os\nimport re\n",
+                "src/lib/utils.py": None,
+                "src/lib/common.py": UTILS,
+            },
+        ),
+        "the merged tree has no module lib.utils, which it would import; it moved to lib.common",
+    ),
+    "a relative import in a file that moved": (
+        (
+            {FILE: "from .utils import x\n" + UTILS * 9, "pkg/utils.py": UTILS},
+            {FILE: "from .utils import k, x\n" + UTILS * 9},
+            {FILE: None, "pkg/sub/m.py": "from ..utils import x\n" + UTILS * 9},
+        ),
+        "the merged tree has no module pkg.utils, which it would import",
+    ),
+    "a relative import in a file that moved beside another module of the name": (
+        (
+            {
+                FILE: "from .utils import x\n" + UTILS * 9,
+                "pkg/utils.py": UTILS,
+                "pkg/sub/utils.py": UTILS,
+            },
+            {FILE: "from .utils import k, x\n" + UTILS * 9},
+            {FILE: None, "pkg/sub/m.py": "from ..utils import x\n" + UTILS * 9},
+        ),
+        ".utils would be pkg.sub.utils and is pkg.utils",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_what_is_gone_from_the_merged_tree_is_for_a_person(name, merge):
+    trees, why = GONE[name]
+    assert why in merge(*trees).values()
+
+
+SUBMODULE = ("160000", "a" * 40)
+STAR = {"pkg/utils.py": "from .deep import *\n", "pkg/deep.py": UTILS}
+
+THERE = {
+    "what did not change": of(),
+    "a module that became a package": of(
+        theirs={"pkg/utils.py": None, "pkg/utils/__init__.py": UTILS}
+    ),
+    "a name that its module imports from where it went": of(
+        theirs={"pkg/utils.py": "from pkg.common import k, x\n", "pkg/common.py": UTILS}
+    ),
+    "a name that became a module": of(
+        theirs={"pkg/utils.py": None, "pkg/utils/__init__.py": "x = 1\n", "pkg/utils/k.py": ""}
+    ),
+    "a name that is bound on some path alone": of(
+        theirs={"pkg/utils.py": "x = 1\ntry:\n    import k\nexcept ImportError:\n    k = None\n"}
+    ),
+    "a name that a function binds": of(
+        theirs={"pkg/utils.py": "x = 1\n\n\ndef load():\n    global k\n    k = 1\n"}
+    ),
+    "a name that comes by a star": of(theirs=STAR),
+    "a name that comes by stars that go round": of(
+        theirs=STAR
+        | {"pkg/deep.py": "from pkg.utils import *\nfrom .last import *\n", "pkg/last.py": UTILS}
+    ),
+    "a name that may come by a star of another project": of(
+        theirs={"pkg/utils.py": "from torch import *\nx = 1\n"}
+    ),
+    "a module that answers for any name": of(
+        theirs={"pkg/utils.py": "x = 1\n\n\ndef __getattr__(name):\n    return 1\n"}
+    ),
+    "a module that binds names by others": of(
+        theirs={"pkg/utils.py": "x = 1\nglobals().update(k=1)\n"}
+    ),
+    "a module that does not compile": of(theirs={"pkg/utils.py": "x = = 1\n"}),
+    "a module that became a link": of(theirs={"pkg/utils.py": ("120000", "common.py")}),
+    "a module that came to be compiled": of(
+        theirs={"pkg/utils.py": None, "pkg/utils.cpython-312-x86_64-linux-gnu.so": "1"}
+    ),
+    "a module of another project that a submodule may hold": of(
+        base={FILE: "import os\n", "lib/a.py": ""},
+        ours={FILE: "import os\nimport lib.a\n"},
+        theirs={FILE: "import os\nimport re\n", "lib/a.py": None, "lib": SUBMODULE},
+    ),
+    "a module of another project": of(
+        base={FILE: "import os\n"},
+        ours={FILE: "import os\nfrom torch import gone\n"},
+        theirs={FILE: "import os\nimport re\n"},
+    ),
+    "what was not there on the side that imports it": of(
+        base={"pkg/utils.py": "x = 1\n"}, theirs={"pkg/utils.py": "x = 2\n"}
+    ),
+    "a module that was not there on the side that imports it": of(
+        base={FILE: "from pkg import x\n"},
+        ours={FILE: "from pkg import x\nimport pkg.gone\n"},
+        theirs={FILE: "from pkg import x\nimport os\n", "pkg/utils.py": None},
+    ),
+    "what is gone on a side that goes on importing it": of(
+        base={FILE: MORE_TEXT},
+        ours={FILE: "import re\n" + MORE_TEXT},
+        theirs={FILE: "import os\n" + MORE_TEXT, "pkg/utils.py": "x = 1\n"},
+    ),
+    "a relative import in a file whose package moved": (
+        {FILE: "from .utils import x\n" + UTILS * 9, "pkg/utils.py": UTILS * 9},
+        {FILE: "from .utils import k, x\n" + UTILS * 9},
+        {
+            FILE: None,
+            "pkg/utils.py": None,
+            "new/m.py": "import os\nfrom .utils import x\n" + UTILS * 9,
+            "new/utils.py": UTILS * 9,
+        },
+    ),
+    "names that every module has": of(
+        base={FILE: "from pkg.utils import __name__, x\n"},
+        ours={FILE: "from pkg.utils import __name__, k, x\n"},
+        theirs={FILE: "import os\nfrom pkg.utils import __name__, x\n", "pkg/utils.py": UTILS * 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_what_may_be_there_is_no_matter(name, merge):
+    ends = merge(*THERE[name])
+    assert ends
+    assert all(text.startswith(("import", "from")) for text in ends.values())
+
+
+ALIAS = "import os\nimport numpy as np\n\n\ndef f():\n    pass\n\n\ndef g():\n    pass\n"
+
+
+def uses(*used, old="import numpy as np", new=""):
+    """``ALIAS`` with uses in ``g``, and with another import in place of one."""
+    text = ALIAS.replace(old, new or old).removesuffix("    pass\n")
+    return text + "".join(f"    {use}\n" for use in used or ("pass",))
+
+
+REPOINTED = {
+    "an alias": (uses("np.a()"), uses(new="import jax.numpy as np")),
+    "an alias that is used more often": (
+        uses("np.a()", "np.b()"),
+        uses("np.a()", new="import jax.numpy as np"),
+    ),
+    "an alias of one name of two": (uses("np.a()"), uses(new="from numpy import linalg as np")),
+    "a name from elsewhere": (uses("np.a()"), uses(new="from cupy import np")),
+    "a name of which there is a second form": (
+        uses("np.a()"),
+        uses(new="import numpy as np\ntry:\n    import cupy as np\nexcept OSError:\n    pass"),
+    ),
+    "a name that is assigned anew": (uses("np.a()"), uses(new="import numpy\nnp = numpy.core")),
+    "a name in a string for type checkers": (
+        uses("v: 'list[np.a]' = []"),
+        uses(new="import jax.numpy as np"),
+    ),
+}
+DIFFERENT = "one side imports np from elsewhere and the other uses it anew"
+
+
+@pytest.mark.parametrize("name", REPOINTED)
+def test_a_name_that_one_side_imports_from_elsewhere_and_the_other_uses_anew(name, merge):
+    user, mover = (
+        text.replace("import os\n", f"import os\nimport {more}\n")
+        for text, more in zip(REPOINTED[name], ("re", "sys"), strict=True)
+    )
+    base = uses("np.a()") if "more often" in name else ALIAS
+    assert merge({FILE: base}, {FILE: user}, {FILE: mover}) == {FILE: DIFFERENT}
+
+
+def test_a_name_that_both_sides_import_from_elsewhere_is_no_matter(merge):
+    user, mover = uses("np.a()", new="import cupy as np"), uses(new="import cupy as np")
+    user, mover = (
+        text.replace("import os", f"import os\nimport {more}")
+        for text, more in ((user, "re"), (mover, "sys"))
+    )
+    (end,) = merge({FILE: ALIAS}, {FILE: user}, {FILE: mover}).values()
+    assert end.startswith("import os\nimport re\nimport sys\nimport cupy as np\n")
+
+
+@pytest.mark.parametrize(
+    ("left", "end"),
+    [
+        ("k = 2\n", "import os\n\nfrom pkg.common import x\n\nprint(x, x)\n"),
+        (UTILS, "one side imports x from elsewhere and the other uses it anew"),
+    ],
+)
+def test_a_name_that_moved_means_what_it_did(left, end, merge):
+    trees = of(
+        ours={FILE: OTHER_TEXT.replace("print(x)", "print(x, x)")},
+        theirs={FILE: FROM_COMMON, "pkg/utils.py": left, "pkg/common.py": UTILS},
+    )
+    assert merge(*trees) == {FILE: end}
+
+
+def test_a_sync_asks_a_person_where_main_moved_a_module(world):
+    more = "megatron/core/more.py"
+    utils, common = "megatron/core/utils.py", "megatron/core/common.py"
+    texts = {more: "from megatron.core.utils import x\n", utils: UTILS}
+    world.commit("main", texts, "Add a module")
+    assert world.run("sync").code == 0
+    world.commit("by-hand", {more: "from megatron.core.utils import k, x\n"}, "Import k")
+    world.commit(
+        "main",
+        {more: "from megatron.core.common import x\n", utils: None, common: UTILS},
+        "Move the module",
+    )
+    done = world.run("sync")
+    assert done.code == 3
+    assert (
+        "its import statements are not merged: the merged tree has no module megatron.core.utils, "
+        "which it would import; it moved to megatron.core.common"
+    ) in " ".join(done.err.split())

@@ -1,0 +1,255 @@
+"""Which modules a tree holds, and which names each of them binds.
+
+What cannot be told is held to be there: a module that answers for any name, one that is compiled,
+a link, a submodule, whatever comes from another project by a star import.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from merge_series.bound_names import meanings
+from merge_series.generated_files import FILE_MODES
+from merge_series.import_statements import NotSettled, imports_of, parse_tree
+from merge_series.text_merge import one_sided
+from stack.git_answers import Entry, Sha
+from stack.merging import BASE, OURS, THEIRS, Conflict
+
+_SOURCES = (".pyi", ".py", "__init__.pyi", "__init__.py")  # of several the last counts
+_COMPILED = (".pyx", ".so", ".pyd")
+_STAR = re.compile(rb"\bimport\s*\*")
+# Where a text has one of these, what its module binds cannot be read off it.
+_DYNAMIC = re.compile(
+    rb"(?<![.\w])(?:globals|exec|eval)\s*\(|\bsys\.modules\b|^(?:vars|locals)\(\)", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a text binds at its top level.
+
+    Attributes:
+        names: The names, in whatever block of it.
+        stars: The modules of which it imports all, with the dots of a relative import.
+        is_known: Whether it binds no others.
+    """
+
+    names: frozenset[str]
+    stars: frozenset[str]
+    is_known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A module in a tree.
+
+    Attributes:
+        root: The folder that its name starts from; empty for the tree's own.
+        name: Its whole name from there.
+    """
+
+    root: str
+    name: str
+
+    @property
+    def stem(self) -> str:
+        """Its path without an ending, or its folder."""
+        return "/".join(filter(None, (self.root, *self.name.split("."))))
+
+    def named(self, path: str) -> str:
+        """The name that the module at a path has, from the same folder where it is in that."""
+        return _parted(path)[0].removeprefix(f"{self.root}/").replace("/", ".")
+
+
+class Modules:
+    """The modules of one tree.
+
+    Args:
+        entries: Its files by path.
+        read: Gives the bytes of a blob.
+        conflicts: What is in conflict in it, by path.
+
+    Attributes:
+        entries: Its files by path.
+    """
+
+    def __init__(
+        self,
+        entries: Mapping[str, Entry],
+        read: Callable[[Sha], bytes],
+        conflicts: Mapping[str, Conflict],
+    ) -> None:
+        self.entries = entries
+        self._read = read
+        self._conflicts = conflicts
+        self._files: dict[str, str] = {}
+        self._folders: set[str] = set()
+        self._opaque: set[str] = set()
+        self._ends: dict[str, list[str]] = {}
+        for path, entry in self.entries.items():
+            conflict = self._conflicts.get(path)
+            if conflict is not None and not _stays(conflict):
+                continue
+            self._folders.update(_above(path))
+            stem, is_text = _parted(path)
+            if entry.mode not in FILE_MODES:
+                self._opaque.add(stem)
+            elif is_text:
+                self._files[stem] = max(path, self._files.get(stem, path), key=_rank)
+            elif path.endswith(_COMPILED):
+                self._opaque.add(stem)
+        for stem in self._files.keys() | self._folders | self._opaque:
+            self._ends.setdefault(stem.rpartition("/")[2], []).append(stem)
+
+    def places(self, module: str, importer: str) -> frozenset[Place]:
+        """Where a module may be that a file imports.
+
+        Args:
+            module: Its name, with the dots of a relative import.
+            importer: The file's path.
+        """
+        folders = _above(importer)
+        name = module.lstrip(".")
+        level = len(module) - len(name)
+        if level:
+            place = _relative(folders, level, name)
+            return frozenset((place,)) if place is not None and self._has(place) else frozenset()
+        near = frozenset(place for f in folders if self._has(place := Place(f, name)))
+        return near or frozenset(self._elsewhere(name))
+
+    def offers(self, place: Place, name: str) -> bool | None:
+        """Whether a module has a name; None where that cannot be told."""
+        return self._offers(place, name, frozenset())
+
+    def is_inside(self, place: Place, name: str) -> bool:
+        """Whether a package holds a module of a name."""
+        return self._is_there(f"{place.stem}/{name}")
+
+    def has_stars(self, place: Place) -> bool:
+        """Whether a module may import all that others have."""
+        entry = self.entry(place)
+        return entry is not None and _STAR.search(self._read(entry.oid)) is not None
+
+    def path(self, place: Place) -> str | None:
+        """The path of a module's text, if it has one."""
+        return self._files.get(place.stem)
+
+    def entry(self, place: Place) -> Entry | None:
+        """What the tree holds as a module's text."""
+        return self.entries.get(self.path(place) or "")
+
+    def _offers(self, place: Place, name: str, active: frozenset[Place]) -> bool | None:
+        if self.is_inside(place, name):
+            return True
+        path = self.path(place)
+        if path is None:
+            # A folder alone binds nothing; of a link or a compiled module nothing is known.
+            return None if place.stem not in self._folders else False
+        bound = self._bound(path)
+        if bound is None:
+            return None
+        if name in bound.names:
+            return True
+        answers = {
+            self._from_star(star, path, name, active | {place})
+            for star in bound.stars
+            if place not in active
+        }
+        if True in answers:
+            return True
+        is_known = bound.is_known and None not in answers and not name.startswith("__")
+        return False if is_known else None
+
+    def _from_star(
+        self, module: str, importer: str, name: str, active: frozenset[Place]
+    ) -> bool | None:
+        places = self.places(module, importer)
+        answers = {self._offers(place, name, active) for place in places - active}
+        if True in answers:
+            return True
+        return None if not places or None in answers else False
+
+    def _bound(self, path: str) -> Bound | None:
+        conflict = self._conflicts.get(path)
+        if conflict is None:
+            return bound_in(self._read(self.entries[path].oid))
+        if not {OURS, THEIRS} <= set(conflict.stages):
+            return None
+        found = [
+            bound_in(self._read(conflict.stages[stage].oid)) if stage in conflict.stages else _NONE
+            for stage in (BASE, OURS, THEIRS)
+        ]
+        known = [bound for bound in found if bound is not None]
+        return _merged(*known) if len(known) == len(found) else None
+
+    def _has(self, place: Place) -> bool:
+        return self._is_there(place.stem) or any(
+            stem in self._opaque for stem in _above(place.stem)
+        )
+
+    def _is_there(self, stem: str) -> bool:
+        return stem in self._files or stem in self._folders or stem in self._opaque
+
+    def _elsewhere(self, name: str) -> Iterator[Place]:
+        end = name.replace(".", "/")
+        for stem in self._ends.get(end.rpartition("/")[2], ()):
+            if stem == end or stem.endswith(f"/{end}"):
+                yield Place(stem[: len(stem) - len(end)].rstrip("/"), name)
+
+
+_NONE = Bound(frozenset(), frozenset(), is_known=True)
+
+
+@lru_cache(maxsize=256)
+def bound_in(text: bytes) -> Bound | None:
+    """What a text binds at its top level; None if it does not compile."""
+    try:
+        tree = parse_tree(text)
+    except NotSettled:
+        return None
+    names = frozenset(name for inside, name in meanings(tree) if not inside)
+    stars = {name.module for _, found in imports_of(tree) for name in found if name.name == "*"}
+    is_known = "__getattr__" not in names and _DYNAMIC.search(text) is None
+    return Bound(names - {"*"}, frozenset(stars), is_known)
+
+
+def _parted(path: str) -> tuple[str, bool]:
+    """A path without its ending, of a package its folder, and whether it is Python's text."""
+    folder, _, name = path.rpartition("/")
+    if name in _SOURCES:
+        return folder, True
+    stem, _, ending = name.partition(".")
+    return "/".join(filter(None, (folder, stem))), f".{ending}" in _SOURCES
+
+
+def _rank(path: str) -> int:
+    return max(number for number, ending in enumerate(_SOURCES) if path.endswith(ending))
+
+
+def _stays(conflict: Conflict) -> bool:
+    """Whether a path in conflict is there in the end, unless a person decides otherwise."""
+    return BASE not in conflict.stages or {OURS, THEIRS} <= set(conflict.stages)
+
+
+def _above(path: str) -> list[str]:
+    """The folders that a path is in, the innermost first; the last is the tree's own, empty."""
+    *folders, _ = map(str, PurePosixPath(path).parents)
+    return [*folders, ""]
+
+
+def _relative(folders: Sequence[str], level: int, name: str) -> Place | None:
+    if level > len(folders):
+        return None
+    return Place("", ".".join(filter(None, (*folders[level - 1].split("/"), name))))
+
+
+def _merged(base: Bound, ours: Bound, theirs: Bound) -> Bound:
+    """What is bound where both sides changed a text: what one side dropped is gone."""
+    every = base.names | ours.names | theirs.names
+    names = frozenset(
+        n for n in every if one_sided(n in base.names, n in ours.names, n in theirs.names)
+    )
+    is_known = base.is_known and ours.is_known and theirs.is_known
+    return Bound(names, base.stars | ours.stars | theirs.stars, is_known)
