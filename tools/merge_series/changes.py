@@ -13,6 +13,8 @@ from merge_series.history import Commit, History
 from merge_series.mainline import MainLine, look
 from merge_series.operations import Operations
 from merge_series.plan import heads_by_number, sources, synced_pull_requests
+from merge_series.records import Said
+from merge_series.reverted import read_reverted
 from merge_series.shared import ANEW, STAYS, Missing, OlderForm, SharedCommits
 from stack.errors import Refusal
 from stack.git_answers import Sha
@@ -86,13 +88,15 @@ def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> dict[i
         return {}
     line = MainLine.read(repository, main, known)
     history = History.read(repository, known, main)
-    return {
+    reverted = read_reverted(carrier, line, history, main, Said())
+    landed = {
         seen.pull_request.number: f"{seen.pull_request.name} seems to have landed in main as "
-        f"{line.commits[seen.place]}"
-        + (f", and {seen.reverted_by} reverts it." if seen.reverted_by else ".")
-        for seen in look(carrier, line, history, main, {})
+        f"{line.commits[seen.place]}."
+        for seen in look(carrier, line, history, main, {}, reverted.landings)
         if seen.pull_request.state != "landed"
     }
+    asked = reverted.unanswered.items()
+    return landed | {n: f"{said}; a sync asks what becomes of it." for n, said in asked}
 
 
 @dataclass(frozen=True, slots=True)

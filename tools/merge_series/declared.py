@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from merge_series.journal import FileChange
 from merge_series.text_diff import unified_diff
 from stack.errors import Refusal
 from stack.git_answers import decode
+from stack.model import State
 from stack.series_edit import with_state
 from stack.series_file import parse_series
 
@@ -67,7 +68,11 @@ class Rewrite:
             Path(name).unlink(missing_ok=True)
 
 
-def marked_landed(path: Path, numbers: Sequence[int]) -> Rewrite:
-    """SERIES.md with PRs called landed: only their State cells change."""
+def with_states(path: Path, states: Mapping[int, State]) -> Rewrite:
+    """SERIES.md with other states of PRs, by number: only their State cells change."""
     before = path.read_bytes()
-    return Rewrite(path, before, with_state(before, str(path), numbers, "landed"))
+    after = before
+    for state in dict.fromkeys(states.values()):
+        numbers = [number for number, wanted in states.items() if wanted == state]
+        after = with_state(after, str(path), numbers, state)
+    return Rewrite(path, before, after)

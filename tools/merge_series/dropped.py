@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from carry.carried import Carrier
 from merge_series.checks import Check
-from merge_series.history import ABSORBS
+from merge_series.history import ABSORBS, OVERRULES
 from merge_series.messages import BY_PERSON
 from merge_series.operations import Operations
 from merge_series.plan import heads_by_number
@@ -87,7 +87,7 @@ class DroppedChanges:
         return Check(pull_request.branch, "merges keep both sides", "; ".join(found))
 
     def _is_explained(self, merge: Sha, commit: _Commit) -> bool:
-        recorded = re.search(rf"^{ABSORBS}: ", commit.body, re.MULTILINE)
+        recorded = re.search(rf"^(?:{ABSORBS}|{OVERRULES}): ", commit.body, re.MULTILINE)
         return bool(recorded) or merge[:12] in self._later
 
     def _dropped(self, pull_request: PullRequest, merge: Sha, commit: _Commit) -> Iterator[str]:

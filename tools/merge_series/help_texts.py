@@ -2,7 +2,7 @@
 
 from stack.command_line import epilog
 
-_WAITING = "a merge waits for a person"
+_WAITING = "a merge waits for a person, or a revert on main wants an answer"
 _BUSY = "another operation is in progress"
 _FOUND = "something was found"
 
@@ -21,6 +21,7 @@ SYNC = epilog(
     "merge_series sync --update-worktrees",
     "merge_series sync --continue",
     "merge_series sync --landed 8045=1a2b3c4d",
+    "merge_series sync --keep-reverted 8045",
     waiting=_WAITING,
     busy=_BUSY,
 )

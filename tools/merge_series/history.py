@@ -9,10 +9,16 @@ from operator import itemgetter
 from stack.git_answers import Sha, decode
 from stack.repository import Repository
 
-ABSORBS = "Absorbs"  # the trailer that names a head whose commits main has in another form
+# The trailers: each names a head whose commits main has in another form, or a commit of main that
+# reverts a PR which the branch keeps, or lets go.
+ABSORBS = "Absorbs"
+OVERRULES = "Overrules"
+FOLLOWS = "Follows"
 
-_FORMAT = f"%H%x00%P%x00%an <%ae> %at%x00%s%x00%(trailers:key={ABSORBS},valueonly,separator=%x20)"
-_FIELDS = 5
+_FORMAT = "%H%x00%P%x00%an <%ae> %at%x00%s" + "".join(
+    f"%x00%(trailers:key={key},valueonly,separator=%x20)" for key in (ABSORBS, OVERRULES, FOLLOWS)
+)
+_FIELDS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,8 @@ class Commit:
         author: Who wrote it and when, which a rebase keeps.
         subject: First paragraph of its message.
         absorbs: Heads that it says main has in another form.
+        overrules: Reverts on main of what it says the branch keeps.
+        follows: Reverts on main of what it says the branch lets go.
     """
 
     sha: Sha
@@ -32,6 +40,8 @@ class Commit:
     author: str
     subject: str
     absorbs: tuple[Sha, ...]
+    overrules: tuple[Sha, ...]
+    follows: tuple[Sha, ...]
 
     @property
     def is_merge(self) -> bool:
@@ -64,14 +74,10 @@ class History:
         fields = decode(answer.stdout).split("\0")
         commits = {}
         for at in range(0, len(fields) - 1, _FIELDS):
-            sha, parents, author, subject, absorbs = fields[at : at + _FIELDS]
-            commits[Sha(sha)] = Commit(
-                Sha(sha),
-                tuple(map(Sha, parents.split())),
-                author,
-                subject,
-                tuple(map(Sha, absorbs.split())),
-            )
+            sha, parents, author, subject, *named = fields[at : at + _FIELDS]
+            listed = (tuple(map(Sha, text.split())) for text in (parents, *named))
+            above, *trailers = listed
+            commits[Sha(sha)] = Commit(Sha(sha), above, author, subject, *trailers)
         held = dict.fromkeys(commits, 0)
         for bit, head in enumerate(heads.values()):
             if head in held:

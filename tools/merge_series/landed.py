@@ -13,11 +13,12 @@ from carry.carried import Carrier
 from merge_series.history import ABSORBS, History
 from merge_series.mainline import MainLine, Seen, look
 from merge_series.plan import heads_by_number
-from merge_series.records import MergeRecord
+from merge_series.records import MergeRecord, Said
+from merge_series.reverted import Reverted, read_reverted
 from stack.errors import Refusal
 from stack.git_answers import Sha
 from stack.merging import merge_trees
-from stack.model import PullRequest, Series
+from stack.model import PullRequest, Series, State
 from stack.repository import Repository
 
 
@@ -60,28 +61,36 @@ class Landings:
     """The landings on main that branches have not all absorbed, oldest first.
 
     Attributes:
+        reverted: What main took back of earlier ones.
         found: They.
         newly: Numbers of those PRs that SERIES.md does not call landed yet.
     """
 
+    reverted: Reverted
     found: tuple[Landing, ...] = ()
     newly: tuple[int, ...] = ()
 
+    @property
+    def states(self) -> dict[int, State]:
+        """What SERIES.md has to call PRs that it calls otherwise."""
+        return {**dict.fromkeys(self.newly, "landed"), **self.reverted.reopened}
+
     def mark(self, carrier: Carrier) -> Carrier:
-        """The series as it is with these PRs landed."""
-        changed = {
-            number: replace(pr, state="landed") if number in self.newly else pr
-            for number, pr in carrier.series.pull_requests.items()
-        }
-        return replace(carrier, series=Series(changed))
+        """The series as it is with these states."""
+        return marked(carrier, self.states)
 
     def next_step(self, repository: Repository, tip: Sha) -> Step | None:
         """What the branch at ``tip`` needs next, before main is merged; None if nothing."""
         for landing in self.found:
-            step = next_step(repository, landing, tip)
+            step = self._step(repository, landing, tip)
             if step is not None:
                 return step
         return None
+
+    def _step(self, repository: Repository, landing: Landing, tip: Sha) -> Step | None:
+        if self.reverted.is_past(landing.pull_request.number, tip):
+            return None
+        return next_step(repository, landing, tip)
 
     def come_with(self, repository: Repository, tip: Sha, merged: Sha) -> bool:
         """Whether ``merged`` brings a landing that the branch at ``tip`` has to absorb before.
@@ -90,7 +99,7 @@ class Landings:
         then like merging main. One that held the PR has absorbed the landing itself.
         """
         return any(
-            next_step(repository, landing, tip) is not None
+            self._step(repository, landing, tip) is not None
             and repository.is_ancestor(landing.commit, merged)
             and not _shares(repository, landing, merged)
             for landing in self.found
@@ -139,29 +148,56 @@ def record_landing(
     )
 
 
+def marked(carrier: Carrier, states: Mapping[int, State]) -> Carrier:
+    """The series with other states of some PRs."""
+    changed = {
+        number: replace(pr, state=states.get(number, pr.state))
+        for number, pr in carrier.series.pull_requests.items()
+    }
+    return replace(carrier, series=Series(changed))
+
+
 def find_landings(
-    repository: Repository, carrier: Carrier, main: Sha, named: Mapping[int, str]
+    repository: Repository,
+    carrier: Carrier,
+    main: Sha,
+    said: Said,
 ) -> Landings:
     """The landings of the series' PRs, each proven.
 
     Writes objects, but moves nothing.
 
+    Args:
+        repository: The fork.
+        carrier: The series and its edits.
+        main: The commit of main.
+        said: What a person says of PRs that landed.
+
     Raises:
-        Refusal: A PR seems to have landed, but not as its branch is, or not for good.
+        Refusal: A PR seems to have landed, but not as its branch is, or a person has to say what
+            becomes of one that main reverts.
     """
     known = heads_by_number(repository, carrier)
     line = MainLine.read(repository, main, known)
     history = History.read(repository, known, main)
+    reverted = read_reverted(carrier, line, history, main, said)
+    reverted.refuse_unanswered(carrier)
+    carrier = marked(carrier, reverted.reopened)
     finder = _Finder(repository, carrier, line, history)
     found: list[Landing] = []
-    all_seen = look(carrier, line, history, main, named)
+    all_seen = look(carrier, line, history, main, said.landed, reverted.landings)
     for seen in all_seen:
         landing = finder.prove(seen, found)
         found += [] if landing is None else [landing]
     finder.check_stated(main, {seen.pull_request.number for seen in all_seen})
     finder.check_swallowed(found)
-    newly = tuple(s.pull_request.number for s in found if s.pull_request.state != "landed")
-    return Landings(tuple(found), newly)
+    newly = tuple(
+        number
+        for landing in found
+        if (number := landing.pull_request.number) not in reverted.kept
+        and landing.pull_request.state != "landed"
+    )
+    return Landings(reverted, tuple(found), newly)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +215,6 @@ class _Finder:
         """
         pull_request, number = seen.pull_request, seen.pull_request.number
         if not seen.lengths:
-            self._refuse_reverted(seen)
             main = self.line.commits[seen.place].sha if seen.place >= 0 else seen.head
             return Landing(pull_request, seen.head, None, main, ())
         last = self.line.commits[seen.place]
@@ -196,7 +231,6 @@ class _Finder:
         # has to absorb the landing needs the proof.
         if pull_request.state == "landed" and not any(self._needed(one) for one in tries):
             return None
-        self._refuse_reverted(seen)
         differing: list[str] | None = None
         ours = self._absorbed(seen.head, earlier)
         for landing in tries:
@@ -289,15 +323,6 @@ class _Finder:
         return head in absorbed or self.repository.is_ancestor(
             main, self.history.heads[dependent.number]
         )
-
-    def _refuse_reverted(self, seen: Seen) -> None:
-        if seen.reverted_by is not None:
-            name, branch = seen.pull_request.name, seen.pull_request.branch
-            raise Refusal(
-                f"{name} landed, and {seen.reverted_by} on main reverts it; to take main would "
-                f"undo it in every branch that holds it. Merge main into {branch} by hand, "
-                "keeping what it is to bring again, then sync"
-            )
 
     def _differing(self, landing: Landing, head: Sha) -> list[str]:
         """Files in which a landing is not ``head`` merged; those made again anyway left out."""

@@ -3,9 +3,8 @@
 This only looks; whether a landing is what it seems is proven elsewhere, by its tree.
 """
 
-import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -16,6 +15,7 @@ from stack.git_answers import Sha, decode
 from stack.model import PullRequest
 from stack.repository import Repository
 
+_FORMAT = "--format=%H%x00%P%x00%an <%ae> %at%x00%s%x00%B"
 _FIELDS = 5
 
 
@@ -46,14 +46,12 @@ class Seen:
             commits of a rebase are a landing, main had the first ones just before, and a branch
             must not take those as main's own. Empty where main contains the head itself, so that
             nothing has to be absorbed.
-        reverted_by: The commit of main that reverts it, if one does.
     """
 
     pull_request: PullRequest
     head: Sha
     place: int
     lengths: tuple[int, ...]
-    reverted_by: MainCommit | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +66,32 @@ class MainLine:
         """Read the commits of main that not every head has."""
         command = ("merge-base", "--octopus", main, *heads.values())
         common = [f"^{sha}" for sha in repository.run(*command, accept=(0, 1)).text.split()]
-        answer = repository.run(
-            "log", "--first-parent", "--reverse", "-z",
-            "--format=%H%x00%P%x00%an <%ae> %at%x00%s%x00%B", main, *common, "--",
-        )  # fmt: skip
-        fields = decode(answer.stdout).split("\0")
-        rows = (fields[at : at + _FIELDS] for at in range(0, len(fields) - 1, _FIELDS))
-        return cls(
-            repository,
-            tuple(
-                MainCommit(Sha(sha), tuple(map(Sha, parents.split())), author, subject, message)
-                for sha, parents, author, subject, message in rows
-            ),
-        )
+        options = ("--first-parent", "--reverse")
+        return cls(repository, read_commits(repository, *options, main, *common))
 
     def place(self, sha: Sha) -> int:
         """Where a commit stands; -1 if it does not."""
         return next((at for at, commit in enumerate(self.commits) if commit.sha == sha), -1)
 
-    def revert(self, number: int, first: int, last: int) -> MainCommit | None:
-        """The commit that reverts the landing of a PR from ``first`` to ``last``, if any does."""
-        ids = "|".join(commit.sha for commit in self.commits[max(first, 0) : last + 1])
-        marks = [rf"^Revert \".*\(#{number}\)\"", rf"\bReverts \S*#{number}\b"]
-        marks += [rf"\bThis reverts commit (?:{ids})\b"] if ids else []
-        known = re.compile("|".join(marks), re.MULTILINE)
-        later = self.commits[last + 1 :]
-        return next((commit for commit in later if known.search(commit.message)), None)
+
+def read_commits(repository: Repository, *selection: str) -> tuple[MainCommit, ...]:
+    """The commits that ``git log`` selects, in its order."""
+    answer = repository.run("log", "-z", _FORMAT, *selection, "--")
+    fields = decode(answer.stdout).split("\0")
+    rows = (fields[at : at + _FIELDS] for at in range(0, len(fields) - 1, _FIELDS))
+    return tuple(
+        MainCommit(Sha(sha), tuple(map(Sha, parents.split())), author, subject, message)
+        for sha, parents, author, subject, message in rows
+    )
 
 
-def look(
-    carrier: Carrier, line: MainLine, history: History, main: Sha, named: Mapping[int, str]
+def look(  # noqa: PLR0913, PLR0917 - what is looked at
+    carrier: Carrier,
+    line: MainLine,
+    history: History,
+    main: Sha,
+    named: Mapping[int, str],
+    landings: Mapping[int, Collection[Sha]],
 ) -> tuple[Seen, ...]:
     """The PRs that seem to have landed, in the order main took them.
 
@@ -107,6 +101,8 @@ def look(
         history: What the branches hold, by the heads of all PRs whose branch exists.
         main: The commit of main.
         named: The last commit of a landing by PR number, where a person says it.
+        landings: The commits of main that say they are a PR's landing, by its number, without those
+            that were reverted; of PRs that main has no more, and branches keep, there are none.
 
     Raises:
         Refusal: It cannot be told which commit of main is a PR's landing.
@@ -120,7 +116,7 @@ def look(
                 f"--landed: {pull_request.name} has no branch {pull_request.branch} here, so what "
                 "landed cannot be compared; fetch it"
             )
-    looker = _Looker(carrier, line, history, main)
+    looker = _Looker(carrier, line, history, main, landings)
     seen = []
     for pull_request in carrier.series:
         if pull_request.number in history.heads and pull_request.state != "superseded":
@@ -137,21 +133,17 @@ class _Looker:
     line: MainLine
     history: History
     main: Sha
+    landings: Mapping[int, Collection[Sha]]
 
     def look(self, pull_request: PullRequest, named: str | None) -> Seen | None:
         head = self.history.heads[pull_request.number]
         if named is not None:
             return self._named(pull_request, head, named)
+        if pull_request.number in self.landings and not self.landings[pull_request.number]:
+            return None
         if head not in self.history.commits:
             return self._contained(pull_request, head)
         return self._naming(pull_request, head) or self._rebased(pull_request, head)
-
-    def _seen(
-        self, pull_request: PullRequest, head: Sha, place: int, lengths: tuple[int, ...]
-    ) -> Seen:
-        first = place + 1 - max(lengths, default=1)
-        reverted_by = self.line.revert(pull_request.number, first, place)
-        return Seen(pull_request, head, place, lengths, reverted_by)
 
     def _lengths(self, pull_request: PullRequest) -> tuple[int, ...]:
         """A squash is one commit; a rebase as many as the PR has, or fewer if some were empty."""
@@ -184,16 +176,15 @@ class _Looker:
                 "one that brought it, or, if it landed before, write landed in its row"
             )
         lengths = () if place < 0 else self._lengths(pull_request)
-        return self._seen(pull_request, head, place, lengths)
+        return Seen(pull_request, head, place, lengths)
 
     def _naming(self, pull_request: PullRequest, head: Sha) -> Seen | None:
         number = pull_request.number
-        naming = re.compile(rf"\(#{number}\)$|^Merge pull request #{number} from ")
+        naming = self.landings.get(number, ())
         places = [
             place
             for place, commit in enumerate(self.line.commits)
-            if naming.search(commit.subject)
-            and not self.line.repository.is_ancestor(commit.sha, head)
+            if commit.sha in naming and not self.line.repository.is_ancestor(commit.sha, head)
         ]
         if not places:
             return None
@@ -205,7 +196,7 @@ class _Looker:
                 f"between: {both}; say which one ends its landing: --landed {number}=SHA"
             )
         lengths = self._lengths(pull_request) if len(places) == 1 else (len(places),)
-        return self._seen(pull_request, head, last, lengths)
+        return Seen(pull_request, head, last, lengths)
 
     def _rebased(self, pull_request: PullRequest, head: Sha) -> Seen | None:
         """A run of commits on main with the authors, dates, subjects and patches of the PR's."""
@@ -220,7 +211,7 @@ class _Looker:
                 self._patch(one.sha) == self._patch(other.sha)
                 for one, other in zip(own, run, strict=True)
             ):
-                return self._seen(pull_request, head, end - 1, (len(own),))
+                return Seen(pull_request, head, end - 1, (len(own),))
         return None
 
     def _patch(self, commit: Sha) -> str:
@@ -233,7 +224,7 @@ class _Looker:
         """A PR whose head main has: by a merge, or because the branch holds nothing yet."""
         repository = self.line.repository
         if pull_request.state == "landed":
-            return self._seen(pull_request, head, -1, ())
+            return Seen(pull_request, head, -1, ())
         place = bisect_left(
             range(len(self.line.commits)),
             1,
@@ -246,7 +237,7 @@ class _Looker:
             # On main's own line: a fast-forward, or a branch that was begun there.
             subject = repository.message(head).partition("\n")[0]
             landed = subject.endswith(f"(#{pull_request.number})")
-            return self._seen(pull_request, head, place, ()) if landed else None
+            return Seen(pull_request, head, place, ()) if landed else None
         held = self.carrier.series.held[pull_request.number] - {pull_request.number}
         heads = {n: found for n, found in self.history.heads.items() if n != pull_request.number}
         # One that began at the head of an earlier PR and holds nothing yet did not land with it.
@@ -254,4 +245,4 @@ class _Looker:
         same = {pr.number for pr in earlier if heads.get(pr.number) == head}
         below = [f"^{heads[n]}" for n in held | same if n in heads]
         own = repository.commits("--no-merges", head, f"^{merge.parents[0]}", *below)
-        return self._seen(pull_request, head, place, ()) if own else None
+        return Seen(pull_request, head, place, ()) if own else None

@@ -37,6 +37,7 @@ class Planned:
         ours: Head of the branch.
         theirs: The commit merged in.
         beyond: Beyond what it is merged; None if beyond the merge base.
+        trailers: What the end of its message records, a line each.
     """
 
     pull_request: PullRequest
@@ -44,6 +45,7 @@ class Planned:
     ours: Sha
     theirs: Sha
     beyond: Beyond | None = None
+    trailers: tuple[str, ...] = ()
 
     @property
     def source_name(self) -> str:
@@ -252,7 +254,9 @@ class Merger:
         again = self._make_again(planned, merged, tree)
         files = _with_stale(settled, again)
         self._check_named(merged.tree, again.tree, files)
-        message = messages.whole(planned.subject, files, again.allowlist, planned.beyond)
+        message = messages.whole(
+            planned.subject, files, again.allowlist, planned.beyond, planned.trailers
+        )
         commit = self._repository.commit_tree(again.tree, [planned.ours, planned.theirs], message)
         return self._record(planned, commit, files, again.allowlist)
 

@@ -27,15 +27,16 @@ def whole(
     settled: Sequence[SettledFile],
     allowlist: AllowlistChange | None,
     beyond: Beyond | None,
+    trailers: Sequence[str],
 ) -> str:
     """The message of a merge, without the sign-off."""
-    if beyond is None:
-        return f"{subject}\n\n{body(settled, allowlist)}"
-    parts = [subject, beyond.body]
-    if settled or allowlist:
+    parts = [subject] if beyond is None else [subject, beyond.body]
+    if beyond is None or settled or allowlist:
         parts.append(body(settled, allowlist))
-    if beyond.absorbs:
-        parts.append("\n".join(f"{ABSORBS}: {head}" for head in beyond.absorbs))
+    absorbs = () if beyond is None else beyond.absorbs
+    last = [*(f"{ABSORBS}: {head}" for head in absorbs), *trailers]
+    if last:
+        parts.append("\n".join(last))
     return "\n\n".join(parts)
 
 

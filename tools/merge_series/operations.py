@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from merge_series.journal import DoneSync, FileChange, Journal
 from merge_series.kept import read_json, remove_unfinished, write_json
-from merge_series.records import Beyond, MergeRecord, SettledFile
+from merge_series.records import Beyond, MergeRecord, Said, SettledFile
 from merge_series.transaction import carry_out, repair
 from merge_series.worktrees import followers
 from stack.errors import ExitCode, Refusal
@@ -37,6 +37,7 @@ class Pending:
         settled: Conflicts that the program settled.
         unsettled: Paths left to the person, each with the reason.
         beyond: Beyond what it is merged; None if beyond the merge base.
+        trailers: What the end of its message records, a line each.
     """
 
     branch: str
@@ -46,6 +47,7 @@ class Pending:
     settled: tuple[SettledFile, ...]
     unsettled: dict[str, str]
     beyond: Beyond | None = None
+    trailers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class StoppedSync:
         merged: Merges made so far.
         pending: The merge that waits.
         state: ``preparing`` until the merge stands in the worktree.
-        landed: Which commit of main ends a PR's landing, where a person said it.
+        said: What a person said of PRs that landed.
         update_worktrees: Whether branches follow where they are checked out.
     """
 
@@ -69,7 +71,7 @@ class StoppedSync:
     merged: tuple[MergeRecord, ...]
     pending: Pending
     state: Literal["preparing", "waiting"]
-    landed: dict[int, str] = field(default_factory=dict)
+    said: Said = field(default_factory=Said)
     update_worktrees: bool = False
 
 
@@ -237,6 +239,8 @@ def _stopped(data: dict[str, Any]) -> StoppedSync:
     settled = tuple(SettledFile(**file) for file in data["pending"]["settled"])
     beyond = data["pending"].get("beyond")
     beyond = None if beyond is None else Beyond.from_json(beyond)
-    pending = Pending(**{**data["pending"], "settled": settled, "beyond": beyond})
-    landed = {int(number): sha for number, sha in data.get("landed", {}).items()}
-    return StoppedSync(**{**data, "merged": merged, "pending": pending, "landed": landed})
+    trailers = tuple(data["pending"].get("trailers", ()))
+    more = {"settled": settled, "beyond": beyond, "trailers": trailers}
+    pending = Pending(**{**data["pending"], **more})
+    said = Said.from_json(data["said"])
+    return StoppedSync(**{**data, "merged": merged, "pending": pending, "said": said})

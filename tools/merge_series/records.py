@@ -1,6 +1,8 @@
 """What a sync did, in a form that is printed, kept and read again."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any, Self
 
 from stack.git_answers import Sha
@@ -19,6 +21,34 @@ class SettledFile:
     path: str
     how: str
     conflicted: bool
+
+
+class Answer(StrEnum):
+    """What a person wants of the lines of a PR that landed and that main reverts."""
+
+    KEEP = "keep"
+    LET_GO = "let-go"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a person says of PRs that landed, for one sync.
+
+    Attributes:
+        landed: The commit of main that ends a PR's landing, by its number.
+        reverted: What becomes of a PR whose landing main reverts.
+    """
+
+    landed: Mapping[int, str] = field(default_factory=dict)
+    reverted: Mapping[int, Answer] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """What JSON holds of it."""
+        return cls(
+            {int(number): sha for number, sha in data["landed"].items()},
+            {int(number): Answer(answer) for number, answer in data["reverted"].items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)

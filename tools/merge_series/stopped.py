@@ -43,7 +43,7 @@ class Handover:
         planned = stopped.planned
         files = self._merger.offered(stopped)
         settled = _files(waiting.pending)
-        message = messages.whole(planned.subject, settled, None, planned.beyond)
+        message = messages.whole(planned.subject, settled, None, planned.beyond, planned.trailers)
         kept = [record.commit for record in waiting.merged]
         kept += [] if planned.beyond is None else [planned.beyond.base]
         offer = person.Offer(stopped, waiting.main_name, message, files, tuple(kept))
@@ -113,7 +113,9 @@ class Handover:
             )
         source = by_name.get(pending.source)
         pull_request = by_branch[pending.branch]
-        return Planned(pull_request, source, pending.ours, pending.theirs, pending.beyond)
+        return Planned(
+            pull_request, source, pending.ours, pending.theirs, pending.beyond, pending.trailers
+        )
 
 
 def refuse_undeclared(carrier: Carrier, merged: Iterable[MergeRecord]) -> None:
@@ -183,6 +185,7 @@ def describe(stopped: Stopped) -> Pending:
         settled=tuple(SettledFile(s.path, s.how, conflicted=True) for s in settled),
         unsettled={u.path: u.why for u in stopped.unsettled},
         beyond=planned.beyond,
+        trailers=planned.trailers,
     )
 
 

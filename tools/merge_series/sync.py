@@ -7,17 +7,16 @@ Invariants, kept here:
 """
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series import person
 from merge_series.changes import refuse_changes
-from merge_series.declared import Rewrite, marked_landed
+from merge_series.declared import Rewrite, with_states
 from merge_series.in_order import in_order
 from merge_series.landed import Landing, Landings, find_landings, record_landing
 from merge_series.lost import refuse_lost
@@ -33,7 +32,7 @@ from merge_series.plan import (
     synced_pull_requests,
 )
 from merge_series.reachable import count_commits
-from merge_series.records import MergeRecord
+from merge_series.records import Answer, MergeRecord, Said
 from merge_series.stopped import (
     Handover,
     describe,
@@ -51,7 +50,7 @@ from stack.words import counted
 
 Heads = dict[str, Sha]
 Merged = tuple[MergeRecord, ...]
-NONE_NAMED: Mapping[int, str] = MappingProxyType({})
+NOTHING_SAID = Said()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +64,7 @@ class Synced:
         commits_before: Commits that the branches had beyond main before.
         commits_lost: Those of them that their branches no longer reach; always 0.
         landed: PRs found landed that SERIES.md does not call so yet, each with the commit of main.
+        reverted: PRs whose landing main reverts, each with what was answered: keep or let-go.
         series_diff: What becomes of SERIES.md, as ``diff -u`` writes it; empty if nothing.
     """
 
@@ -74,6 +74,7 @@ class Synced:
     commits_before: int
     commits_lost: int
     landed: dict[int, Sha]
+    reverted: dict[int, Answer]
     series_diff: str
 
 
@@ -100,27 +101,31 @@ class Syncer:
         self._told = told
         # One for all merges: what it has scanned for one costs the next nothing.
         self._scanner = ReadScanner(repository)
-        self._landings = Landings()
+        self._landings: Landings
 
-    def sync(self, main_name: str, landed: Mapping[int, str] = NONE_NAMED) -> Synced:
+    def sync(self, main_name: str, said: Said = NOTHING_SAID) -> Synced:
         """Sync every branch of the series with main.
 
         Args:
             main_name: The revision that is main.
-            landed: The commit of main that ends a PR's landing, where a person says it.
+            said: What a person says of PRs that landed.
 
         Raises:
             Refusal: Nothing was changed.
         """
-        return self._end(main_name, landed, *self._begin(main_name, landed))
+        return self._end(main_name, *self._begin(main_name, said))
 
-    def rehearse(self, main_name: str, landed: Mapping[int, str] = NONE_NAMED) -> Synced:
+    def rehearse(self, main_name: str, said: Said = NOTHING_SAID) -> Synced:
         """Make every merge of a sync as objects alone: no ref moves and no person is asked.
+
+        Args:
+            main_name: As for ``sync``.
+            said: As for ``sync``.
 
         Raises:
             Refusal: As for ``sync``.
         """
-        main, old, merged, stopped = self._begin(main_name, landed)
+        main, old, merged, stopped = self._begin(main_name, said)
         return self._synced(main, old, merged, None if stopped is None else describe(stopped))
 
     def continue_sync(self) -> Synced:
@@ -137,7 +142,7 @@ class Syncer:
         if not self._operations.worktree.is_dir():
             self._handover(waiting.main).offer_again(waiting, "was gone")
         result = person.take(self._repository, self._operations.worktree, waiting.pending)
-        self._find_landings(waiting.main, waiting.landed)
+        self._find_landings(waiting.main, waiting.said)
         # First, so that how it was settled is kept also where the sync cannot go on.
         record = self._handover(waiting.main).adopt(waiting, result)
         now = branch_heads(self._repository, synced_pull_requests(self._carrier))
@@ -163,13 +168,9 @@ class Syncer:
         tips = _new_heads(waiting.heads, (*waiting.merged, record))
         self._repository.read_ancestry(waiting.main, tips.values())
         merged, stopped = self._merge_all(waiting.main, waiting.heads, (*waiting.merged, record))
-        return self._end(
-            waiting.main_name, waiting.landed, waiting.main, waiting.heads, merged, stopped
-        )
+        return self._end(waiting.main_name, waiting.main, waiting.heads, merged, stopped)
 
-    def _begin(
-        self, main_name: str, landed: Mapping[int, str]
-    ) -> tuple[Sha, Heads, Merged, Stopped | None]:
+    def _begin(self, main_name: str, said: Said) -> tuple[Sha, Heads, Merged, Stopped | None]:
         """Check what can be checked, then make the merges.
 
         Returns:
@@ -179,7 +180,7 @@ class Syncer:
         main = resolve_main(self._repository, self._carrier, main_name)
         refuse_shallow(self._repository)
         refuse_lost(self._repository, self._carrier, self._operations, main_name, main)
-        self._find_landings(main, landed)
+        self._find_landings(main, said)
         taken = refuse_changes(self._repository, self._carrier, self._operations, main_name, main)
         follows = self._operations.update_worktrees
         old = ready(self._repository, self._carrier, main, update_worktrees=follows)
@@ -191,9 +192,9 @@ class Syncer:
                 self._told(sentence)
         return main, old, merged, stopped
 
-    def _find_landings(self, main: Sha, named: Mapping[int, str]) -> None:
+    def _find_landings(self, main: Sha, said: Said) -> None:
         """Take the PRs that landed out of the branches that are synced."""
-        self._landings = find_landings(self._repository, self._carrier, main, named)
+        self._landings = find_landings(self._repository, self._carrier, main, said)
         self._carrier = self._landings.mark(self._carrier)
 
     def _merger(self, main: Sha) -> Merger:
@@ -286,22 +287,40 @@ class Syncer:
             if not self._repository.is_ancestor(theirs, tips[branch]):
                 if self._landings.come_with(self._repository, tips[branch], theirs):
                     yield from self._absorbing(pull_request, tips)
-                yield Planned(pull_request, source, tips[branch], theirs)
+                yield from self._keeping(pull_request, tips, theirs)
+                yield self._planned(pull_request, source, tips[branch], theirs)
         yield from self._absorbing(pull_request, tips)
+        yield from self._keeping(pull_request, tips, main)
         if not self._repository.is_ancestor(main, tips[branch]):
-            yield Planned(pull_request, None, tips[branch], main)
+            yield self._planned(pull_request, None, tips[branch], main)
+
+    def _planned(
+        self, pull_request: PullRequest, source: PullRequest | None, ours: Sha, theirs: Sha
+    ) -> Planned:
+        trailers = self._landings.reverted.trailers(pull_request, ours, theirs)
+        return Planned(pull_request, source, ours, theirs, trailers=trailers)
+
+    def _keeping(self, pull_request: PullRequest, tips: Heads, merged: Sha) -> Iterator[Planned]:
+        """The merges by which a branch keeps what ``merged`` would revert."""
+        reverted = self._landings.reverted
+        while (step := reverted.step(pull_request, tips[pull_request.branch], merged)) is not None:
+            yield step
 
     def _absorbing(self, pull_request: PullRequest, tips: Heads) -> Iterator[Planned | Landing]:
         """The merges by which a branch absorbs what landed, one at a time as for ``_steps``."""
         branch = pull_request.branch
         while (step := self._landings.next_step(self._repository, tips[branch])) is not None:
-            planned = Planned(pull_request, step.source, tips[branch], step.commit)
-            yield planned if step.records is None else step.records
+            if step.records is not None:
+                yield step.records
+                continue
+            if step.source is None:
+                yield from self._keeping(pull_request, tips, step.commit)
+            if not self._repository.is_ancestor(step.commit, tips[branch]):
+                yield self._planned(pull_request, step.source, tips[branch], step.commit)
 
-    def _end(  # noqa: PLR0913, PLR0917 - what a sync began with and what came of it
+    def _end(
         self,
         main_name: str,
-        landed: Mapping[int, str],
         main: Sha,
         old: Heads,
         merged: Merged,
@@ -311,7 +330,14 @@ class Syncer:
             pending = describe(stopped)
             follows = self._operations.update_worktrees
             waiting = StoppedSync(
-                main_name, main, old, merged, pending, "preparing", dict(landed), follows
+                main_name=main_name,
+                main=main,
+                heads=old,
+                merged=merged,
+                pending=pending,
+                state="preparing",
+                said=self._landings.reverted.said,
+                update_worktrees=follows,
             )
             self._handover(main).offer(waiting, stopped)
             return self._synced(main, old, merged, pending)
@@ -321,7 +347,7 @@ class Syncer:
                 f"{synced.commits_lost} commits would no longer be reachable; nothing was moved; "
                 "this is a fault of merge_series: report it with what sync --dry-run says"
             )
-        rewrite = self._rewrite(synced.landed)
+        rewrite = self._rewrite()
         if merged:
             new = {record.branch: record.commit for record in merged}
             files = () if rewrite is None else (rewrite.change,)
@@ -338,12 +364,14 @@ class Syncer:
             for landing in self._landings.found
             if landing.pull_request.number in self._landings.newly
         }
-        rewrite = self._rewrite(landed) if pending is None else None
+        rewrite = self._rewrite() if pending is None else None
         diff = "" if rewrite is None else rewrite.diff
-        return Synced(main, merged, pending, before, lost, landed, diff)
+        reverted = dict(self._landings.reverted.said.reverted)
+        return Synced(main, merged, pending, before, lost, landed, reverted, diff)
 
-    def _rewrite(self, landed: Mapping[int, Sha]) -> Rewrite | None:
-        return marked_landed(self._carrier.path, tuple(landed)) if landed else None
+    def _rewrite(self) -> Rewrite | None:
+        states = self._landings.states
+        return with_states(self._carrier.path, states) if states else None
 
 
 def dry_run(  # noqa: PLR0913 - what a sync is given
@@ -351,7 +379,7 @@ def dry_run(  # noqa: PLR0913 - what a sync is given
     carrier: Carrier,
     main_name: str,
     told: Callable[[str], None],
-    landed: Mapping[int, str] = NONE_NAMED,
+    said: Said = NOTHING_SAID,
     *,
     update_worktrees: bool = False,
 ) -> Synced:
@@ -362,12 +390,12 @@ def dry_run(  # noqa: PLR0913 - what a sync is given
         carrier: The series and its edits.
         main_name: The revision that is main.
         told: Called with a sentence a merge.
-        landed: As for ``Syncer.sync``.
+        said: As for ``Syncer.sync``.
         update_worktrees: Whether a branch may move that is checked out.
     """
     with tempfile.TemporaryDirectory() as folder, Repository.open(path, Path(folder)) as repository:
         operations = Operations(repository, update_worktrees=update_worktrees)
-        return Syncer(repository, carrier, operations, told).rehearse(main_name, landed)
+        return Syncer(repository, carrier, operations, told).rehearse(main_name, said)
 
 
 def _new_heads(old: Heads, merged: Merged) -> Heads:

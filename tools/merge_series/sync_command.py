@@ -9,12 +9,18 @@ from carry.carried import Carrier
 from merge_series import help_texts as texts
 from merge_series import report
 from merge_series.place import Place
+from merge_series.records import Answer, Said
+from merge_series.reverted import OPTIONS
 from merge_series.stopped import abort_sync
 from merge_series.sync import Synced, Syncer, dry_run
 from stack.command_line import json_option, typed
 from stack.console import people, print_json
 from stack.errors import ExitCode
 
+_AFTER_REVERT = {
+    Answer.KEEP: "{name} is kept: it is open again until {main} has it anew.",
+    Answer.LET_GO: "{name} went with the revert in {main}; no sync has to do with it any more.",
+}
 _DRY_RUN = "Nothing was changed: this was a dry run."
 
 
@@ -27,6 +33,14 @@ def _landed(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> d
             raise click.BadParameter(f"{value}: write each PR once, like 8045=1a2b3c4d")
         landed[int(number)] = sha
     return landed
+
+
+def _numbers(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
+    bare = [value.removeprefix("#") for value in values]
+    for value, number in zip(values, bare, strict=True):
+        if not (number.isascii() and number.isdecimal()):
+            raise click.BadParameter(f"{value}: write the number of a PR, like 8045")
+    return tuple(map(int, bare))
 
 
 @click.command("sync", epilog=texts.SYNC)
@@ -47,16 +61,34 @@ def _landed(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> d
     help="The commit of main that ends the landing of PR N, where no subject there says so.",
 )
 @click.option(
+    OPTIONS[Answer.KEEP],
+    "kept",
+    multiple=True,
+    metavar="N",
+    callback=_numbers,
+    help="Keep what PR N brought in the branches that hold it, though main reverts its landing.",
+)
+@click.option(
+    OPTIONS[Answer.LET_GO],
+    "let_go",
+    multiple=True,
+    metavar="N",
+    callback=_numbers,
+    help="Let what PR N brought go from the branches that hold it, as main reverts its landing.",
+)
+@click.option(
     "--update-worktrees",
     is_flag=True,
     help="Fast-forward branches where they are checked out; a local change there stops it.",
 )
 @json_option
 @click.pass_obj
-def sync_command(
+def sync_command(  # noqa: PLR0913 - its options
     place: Place,
     mode: str | None,
     landed: dict[int, str],
+    kept: tuple[int, ...],
+    let_go: tuple[int, ...],
     *,
     update_worktrees: bool,
     as_json: bool,
@@ -65,9 +97,20 @@ def sync_command(
     carrier = Carrier.open(place.series)
     if landed and mode in {"continue", "abort"}:
         raise click.UsageError(f"--landed belongs to the sync that began; --{mode} knows it")
+    if not set(kept).isdisjoint(let_go):
+        raise click.UsageError("what a PR brought is either kept or let go")
+    answers = {**dict.fromkeys(kept, Answer.KEEP), **dict.fromkeys(let_go, Answer.LET_GO)}
+    if answers and mode in {"continue", "abort"}:
+        raise click.UsageError(f"an answer belongs to the sync that began; --{mode} knows it")
+    said = Said(landed, answers)
     if mode == "dry-run":
         result = dry_run(
-            place.repo, carrier, place.main, _say, landed, update_worktrees=update_worktrees
+            place.repo,
+            carrier,
+            place.main,
+            _say,
+            said,
+            update_worktrees=update_worktrees,
         )
         ended = _show(result, None, as_json=as_json)
         _show_landed(place, result, is_kept=False)
@@ -78,7 +121,7 @@ def sync_command(
             people.print(f"Dropped the sync that waited at {dropped.branch}; no branch moved.")
             return ExitCode.DONE
         syncer = Syncer(repository, carrier, operations, _say)
-        result = syncer.continue_sync() if mode == "continue" else syncer.sync(place.main, landed)
+        result = syncer.continue_sync() if mode == "continue" else syncer.sync(place.main, said)
         ended = _show(result, operations.worktree, as_json=as_json)
         _show_landed(place, result, is_kept=True)
         return ended
@@ -125,6 +168,8 @@ def _show_landed(place: Place, result: Synced, *, is_kept: bool) -> None:
     kept = "its branch is kept" if result.pending is None else "the sync records it when it ends"
     for number, commit in result.landed.items():
         people.print(f"#{number} landed in {place.main} as {commit[:12]}; {kept}.")
+    for number, answer in result.reverted.items():
+        people.print(_AFTER_REVERT[answer].format(name=f"#{number}", main=place.main))
     if result.series_diff:
         text = report.rewritten(place.series, result.series_diff, is_kept=is_kept)
         people.print(text, soft_wrap=True)

@@ -9,7 +9,7 @@ class ExitCode(IntEnum):
     DONE = 0
     FAILED = 1
     USAGE = 2
-    WAITING = 3  # a merge waits for a person
+    WAITING = 3  # a person is asked: for a merge, or about a revert
     FOUND = 4  # a check found something
     BUSY = 5  # another operation holds the repository, or one is unfinished
     INTERRUPTED = 130

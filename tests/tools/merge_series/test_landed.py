@@ -383,19 +383,25 @@ def test_the_first_commits_of_a_rebased_parent_are_not_taken_for_others_of_main(
     }
 
 
-def test_a_landing_that_was_reverted_stops(pair):
+def test_a_landing_that_was_reverted_is_asked_about(pair):
     landing = pair.squash("parent", "Do parent (#1)")
     pair.git("revert", "--no-edit", landing)
     revert = pair.git("rev-parse", "main")
     done = refused(pair)
     assert (done.code, done.err) == (
-        1,
+        3,
         (
-            f"error: #1 landed, and {revert[:12]} 'Revert \"Do parent (#1)\"' on main reverts it; "
-            "to take main would undo it in every branch that holds it. Merge main into parent by "
-            "hand, keeping what it is to bring again, then sync\n"
+            f"error: #1 landed, and main reverts it by {revert[:12]} 'Revert \"Do parent (#1)\"'; "
+            "nothing was merged. To keep its lines in parent, child, and have SERIES.md say that "
+            f"#1 is open again: {pair.typed('sync --keep-reverted 1')}. To let them go with the "
+            f"revert: {pair.typed('sync --drop-reverted 1')}\n"
         ),
     )
+
+
+def test_a_revert_that_its_pr_has_merged_by_hand_is_no_question(pair):
+    landing = pair.squash("parent", "Do parent (#1)")
+    pair.git("revert", "--no-edit", landing)
     pair.git("switch", "--quiet", "parent")
     pair.git("merge", "--quiet", "-s", "ours", "--no-edit", "main")
     pair.git("switch", "--quiet", "main")
@@ -405,16 +411,25 @@ def test_a_landing_that_was_reverted_stops(pair):
     assert pair.files("child")["notes.txt"] == "one\nTWO?\nthree\n"
 
 
-def test_a_merged_parent_that_was_reverted_stops(pair):
+def test_a_merged_parent_that_was_reverted_is_kept(pair):
     pair.git("merge", "--quiet", "--no-ff", "-m", "Merge pull request #1 from me/parent", "parent")
     pair.git("revert", "--no-edit", "--mainline", "1", "main")
     revert = pair.git("rev-parse", "main")
     done = refused(pair)
-    assert done.code == 1
+    assert done.code == 3
     assert done.err.startswith(
-        f"error: #1 landed, and {revert[:12]} 'Revert \"Merge pull request #1 from me/parent\"' on "
-        "main reverts it; "
+        f"error: #1 landed, and main reverts it by {revert[:12]} 'Revert \"Merge pull request #1 "
+        "from me/parent\"'; "
     )
+    kept = pair.run("sync", "--keep-reverted", "1")
+    assert kept.code == 0, kept.err
+    assert pair.states() == ["open", "open"]
+    assert pair.files("parent") == {
+        **START,
+        "notes.txt": "one\nTWO!\nthree\n",
+        "test_parent.py": "assert 1\n",
+    }
+    assert pair.files("child") == {**START, "notes.txt": "one\nTWO?\nthree\n"}
 
 
 def test_two_commits_that_name_the_pr_stop(pair):

@@ -1,0 +1,341 @@
+"""What a sync does about reverts on main of what its branches hold: the lines stay, or they go.
+
+To merge such a revert takes the PR out of every branch that has absorbed its landing, and git says
+nothing. So a person is asked first. Their answer stands in the message of the merge that brings the
+revert, and is true for all branches: nobody is asked twice.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from carry.carried import Carrier
+from merge_series.history import FOLLOWS, OVERRULES, History
+from merge_series.mainline import MainLine
+from merge_series.merger import Planned
+from merge_series.plan import is_synced
+from merge_series.records import Answer, Beyond, Said
+from merge_series.reverts import Revert, Round, holders, read_rounds, recorded_heads
+from stack.command_line import typed
+from stack.errors import ExitCode, Refusal
+from stack.git_answers import Sha
+from stack.merging import TreeMerger
+from stack.model import PullRequest, Series, State
+from stack.repository import Repository
+
+OPTIONS = {Answer.KEEP: "--keep-reverted", Answer.LET_GO: "--drop-reverted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reverted:
+    """The reverts on main of PRs of the series, with what is known of each.
+
+    Attributes:
+        repository: The fork.
+        main: The commit of main.
+        rounds: How often each PR landed and was reverted.
+        holders: The PRs whose branches hold each of these.
+        heads: Heads of the branches by PR number.
+        answers: What is wanted by the commit that reverts, where a person has said it.
+        asked: The reverts that some branch lacks and nobody has answered for.
+        said: What was said for this sync.
+        reopened: The PRs that are open again by these, with that state.
+        left: Heads that a landing was recorded of, by PR number.
+    """
+
+    repository: Repository
+    main: Sha
+    rounds: Mapping[int, tuple[Round, ...]]
+    holders: Mapping[int, frozenset[int]]
+    heads: Mapping[int, Sha]
+    answers: Mapping[Sha, Answer]
+    asked: tuple[Revert, ...]
+    said: Said
+    reopened: Mapping[int, State]
+    left: Mapping[int, Sha]
+
+    @property
+    def kept(self) -> frozenset[int]:
+        """The PRs of which main lacks something that the branches keep."""
+        return frozenset(
+            number
+            for number, rounds in self.rounds.items()
+            if any(map(self._is_kept_now, rounds[-1].reverts))
+        )
+
+    @property
+    def landings(self) -> dict[int, Collection[Sha]]:
+        """The commits of main that say they are a PR's landing, as ``look`` takes them."""
+        found: dict[int, Collection[Sha]] = {}
+        for number, rounds in self.rounds.items():
+            last = rounds[-1]
+            if last.is_reverted and all(map(self._is_kept_now, last.reverts)):
+                found[number] = ()
+            elif last.named:
+                found[number] = last.named
+        return found
+
+    def _is_kept_now(self, revert: Revert) -> bool:
+        wanted = self.answers.get(revert.commit.sha)
+        return revert.ended_by is None and wanted is Answer.KEEP
+
+    def refuse_unanswered(self, carrier: Carrier) -> None:
+        """Ask a person about the reverts that nobody has answered for.
+
+        Raises:
+            Refusal: There are some.
+        """
+        given = [f"--landed {number}={sha}" for number, sha in self.said.landed.items()]
+        given += [f"{OPTIONS[answer]} {number}" for number, answer in self.said.reverted.items()]
+        questions = [self._question(carrier, number, given) for number in self.unanswered]
+        if questions:
+            raise Refusal("\n".join(questions), ExitCode.WAITING)
+
+    @property
+    def unanswered(self) -> dict[int, str]:
+        """What main reverts that nobody has answered for, as a sentence for each PR."""
+        found: dict[int, list[str]] = {}
+        for revert in self.asked:
+            found.setdefault(revert.number, []).append(str(revert.commit))
+        return {
+            number: f"#{number} landed, and main reverts it by {' and '.join(reverts)}"
+            for number, reverts in found.items()
+        }
+
+    def _question(self, carrier: Carrier, number: int, given: Sequence[str]) -> str:
+        series = carrier.series.pull_requests
+        pull_request = series.get(number)
+        held = [
+            series[n].branch
+            for n in sorted(self.holders[number])
+            if n in self.heads and is_synced(series[n])
+        ]
+        keep, let_go = (
+            typed(" ".join(["merge_series sync", *given, f"{OPTIONS[answer]} {number}"]))
+            for answer in (Answer.KEEP, Answer.LET_GO)
+        )
+        is_open = f", and have SERIES.md say that #{number} is open again" if pull_request else ""
+        if pull_request is not None and number not in self.heads:
+            head = self.left.get(number, Sha("COMMIT"))
+            keep = f"git branch {pull_request.branch} {head[:12]} && {keep}"
+        return (
+            f"{self.unanswered[number]}; nothing was merged. To keep its lines in "
+            f"{', '.join(held)}{is_open}: {keep}. To let them go with the revert: {let_go}"
+        )
+
+    def is_past(self, number: int, tip: Sha) -> bool:
+        """Whether a branch takes what main has of a PR as any other text of main.
+
+        So does one that let an earlier landing go, and one that absorbed it and has not merged its
+        revert yet: what main took back and brought again is nothing for it.
+        """
+        contains = self.repository.is_ancestor
+        for one in self.rounds.get(number, ())[:-1]:
+            for revert in one.reverts:
+                if not contains(revert.commit.sha, tip):
+                    if self._has(one, tip):
+                        return True
+                elif not self._is_over(revert, tip) and not self._is_kept(revert, tip):
+                    return True
+        return False
+
+    def step(self, pull_request: PullRequest, tip: Sha, merged: Sha) -> Planned | None:
+        """What a branch has to merge before ``merged``, so that it keeps what is to be kept."""
+        for one, revert in self._coming(pull_request, tip, merged):
+            if self._goes(revert) or self._is_over(revert, merged):
+                continue
+            if self._is_kept(revert, merged) or not self._has(one, tip):
+                continue
+            above = revert.commit.parents[0]
+            if not self.repository.is_ancestor(above, tip):
+                return Planned(pull_request, None, tip, above)
+            return self._keeping(pull_request, tip, revert)
+        return None
+
+    def trailers(self, pull_request: PullRequest, tip: Sha, merged: Sha) -> tuple[str, ...]:
+        """What the message of a merge says of the reverts that it brings."""
+        return tuple(
+            f"{FOLLOWS if self._goes(revert) else OVERRULES}: {revert.commit.sha}"
+            for one, revert in self._coming(pull_request, tip, merged)
+            if not self._said(FOLLOWS, revert, merged)
+            and not self._is_kept(revert, merged)
+            and (self._goes(revert) or not self._has(one, tip))
+        )
+
+    def _coming(
+        self, pull_request: PullRequest, tip: Sha, merged: Sha
+    ) -> Iterator[tuple[Round, Revert]]:
+        """The reverts of what a branch holds that a merge brings it, oldest first."""
+        contains = self.repository.is_ancestor
+        found = [
+            (one, revert)
+            for number, held in self.holders.items()
+            if pull_request.number in held
+            for one in self.rounds[number]
+            for revert in one.reverts
+            if contains(revert.commit.sha, merged) and not contains(revert.commit.sha, tip)
+        ]
+        yield from sorted(found, key=lambda pair: pair[1].place)
+
+    def _goes(self, revert: Revert) -> bool:
+        return self.answers.get(revert.commit.sha) is Answer.LET_GO
+
+    def _has(self, one: Round, tip: Sha) -> bool:
+        """Whether a branch has a landing from main, so that git takes its revert for a change."""
+        return any(self.repository.is_ancestor(sha, tip) for sha in one.brings) or any(
+            len(self.repository.commits(head, f"^{first}", f"^{tip}"))
+            < len(self.repository.commits(head, f"^{first}"))
+            for head, first in one.merges
+        )
+
+    def _is_over(self, revert: Revert, tip: Sha) -> bool:
+        """Whether main had brought it again by then."""
+        return revert.ended_by is not None and self.repository.is_ancestor(revert.ended_by, tip)
+
+    def _is_kept(self, revert: Revert, tip: Sha) -> bool:
+        """Whether what a commit holds is kept there: as it says, or in the PR's own branch."""
+        own = self.heads.get(revert.number)
+        contains = self.repository.is_ancestor
+        if own is not None and contains(revert.commit.sha, own) and contains(own, tip):
+            return self.answers.get(revert.commit.sha) is Answer.KEEP
+        return self._said(OVERRULES, revert, tip)
+
+    def _said(self, trailer: str, revert: Revert, tip: Sha) -> bool:
+        grep = f"--grep=^{trailer}: {revert.commit.sha}"
+        return bool(self.repository.commits("-1", grep, tip, f"^{self.main}"))
+
+    def _keeping(self, pull_request: PullRequest, tip: Sha, revert: Revert) -> Planned:
+        """The merge of a revert that takes from it only what it does beyond reverting."""
+        name, commit = f"#{revert.number}", revert.commit
+        base, by_hand = undone(self.repository, revert)
+        body = (
+            f"Main reverts {name} by {commit.sha[:12]}. This branch keeps what {name} brought,\n"
+            "and takes only what that commit does beyond the revert."
+        )
+        if by_hand:
+            listed = "\n".join(f"- {path}" for path in by_hand)
+            body += f"\n\nReverted by hand there, and kept as they are here:\n{listed}"
+        source, subject = f"main but the revert of {name}", f"Keep {name}, which main reverts"
+        beyond = Beyond(base, source, subject, body)
+        said = (f"{OVERRULES}: {commit.sha}",)
+        return Planned(pull_request, None, tip, commit.sha, beyond, said)
+
+
+def read_reverted(
+    carrier: Carrier,
+    line: MainLine,
+    history: History,
+    main: Sha,
+    said: Said,
+) -> Reverted:
+    """Find the reverts that matter to a sync.
+
+    Args:
+        carrier: The series.
+        line: Main's commits.
+        history: What the branches hold.
+        main: The commit of main.
+        said: What a person says of PRs that landed.
+
+    Raises:
+        Refusal: An answer is about no revert.
+    """
+    repository, series = line.repository, carrier.series
+    rounds = read_rounds(line, series, history, said.landed)
+    reverts = [r for mine in rounds.values() for one in mine for r in one.reverts]
+    held = {number: holders(history, series, number) for number in {r.number for r in reverts}}
+    overruled = {sha for commit in history.commits.values() for sha in commit.overrules}
+    followed = {sha for commit in history.commits.values() for sha in commit.follows}
+    answers: dict[Sha, Answer] = {}
+    asked = []
+    for revert in reverts:
+        sha, number = revert.commit.sha, revert.number
+        pull_request = series.pull_requests.get(number)
+        own = history.heads.get(number)
+        is_own = pull_request is not None and is_synced(pull_request) and own is not None
+        if sha in overruled or (is_own and own and repository.is_ancestor(sha, own)):
+            answers[sha] = Answer.KEEP
+        elif sha in followed:
+            answers[sha] = Answer.LET_GO
+        elif revert.ended_by is None and _lacking(repository, series, history, held, revert):
+            asked.append(revert)
+    asked = [revert for revert in asked if _does_revert(repository, revert)]
+    for number in said.reverted:
+        if number not in {revert.number for revert in asked}:
+            raise Refusal(
+                f"#{number}: no revert on main waits for an answer about it; leave the option out"
+            )
+    answers |= {r.commit.sha: said.reverted[r.number] for r in asked if r.number in said.reverted}
+    asked = [revert for revert in asked if revert.number not in said.reverted]
+    reopened: dict[int, State] = {
+        number: "open"
+        for number, answer in said.reverted.items()
+        if answer is Answer.KEEP
+        and (pull_request := series.pull_requests.get(number)) is not None
+        and pull_request.state == "landed"
+    }
+    return Reverted(
+        repository=repository,
+        main=main,
+        rounds=rounds,
+        holders=held,
+        heads=history.heads,
+        answers=answers,
+        asked=tuple(asked),
+        said=said,
+        reopened=reopened,
+        left=recorded_heads(history),
+    )
+
+
+def _lacking(
+    repository: Repository,
+    series: Series,
+    history: History,
+    held: Mapping[int, frozenset[int]],
+    revert: Revert,
+) -> list[PullRequest]:
+    """The PRs that are synced and hold what a revert takes back, and have not merged it."""
+    return [
+        pr
+        for pr in series
+        if pr.number in held[revert.number]
+        and is_synced(pr)
+        and pr.number in history.heads
+        and not repository.is_ancestor(revert.commit.sha, history.heads[pr.number])
+    ]
+
+
+def _does_revert(repository: Repository, revert: Revert) -> bool:
+    """Whether a commit that says so does take back a line."""
+    if not revert.undone:
+        return True
+    above, (base, by_hand) = revert.commit.parents[0], undone(repository, revert)
+    taken = _changed(repository, above, base) | set(by_hand)
+    return not taken.isdisjoint(_changed(repository, above, revert.commit.sha))
+
+
+def _changed(repository: Repository, before: Sha, after: Sha) -> set[str]:
+    names = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
+    return {path for path in repository.run(*names).text.split("\0") if path}
+
+
+def undone(repository: Repository, revert: Revert) -> tuple[Sha, tuple[str, ...]]:
+    """A commit of the files that main would have by the revert alone, and those it does not tell.
+
+    Of a file that was reverted by hand, because something else had changed it since, what belongs
+    to the revert cannot be told; it is as the revert left it.
+    """
+    commit = revert.commit
+    trees = TreeMerger(repository)
+    made, by_hand = commit.parents[0], set()
+    for sha in revert.undone:
+        merge = trees.merge(made, repository.commits("-1", f"{sha}^1")[0], sha)
+        by_hand |= {conflict.path for conflict in merge.conflicts}
+        made = repository.commit_nowhere(merge.tree, ())
+    if not revert.undone:
+        return commit.sha, ()
+    theirs = repository.entries(commit.sha, *by_hand) if by_hand else {}
+    tree = repository.change_tree(
+        repository.tree_of(made), {path: theirs.get(path) for path in sorted(by_hand)}
+    )
+    return repository.commit_nowhere(tree, ()), tuple(sorted(by_hand))
