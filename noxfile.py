@@ -22,6 +22,10 @@ TREES = "build/trees"
 # cores take many minutes, so `tests` leaves those out.
 CPU_PLATFORMS = {"fake": 1, "gloo-1": 1, "gloo-2": 2, "gloo-4": 4}
 
+# With how many processes they share a GPU, where there is none for each of them: a save and a load
+# need more than one, and most machines have no more than one GPU.
+SHARED_GPU_RANKS = (2, 4)
+
 # What lands in Megatron-LM, in its own style.
 UPSTREAM_STYLE = ("megatron", "tests/unit_tests")
 
@@ -67,13 +71,14 @@ def rank_tests(session: nox.Session) -> None:
 def gpu_tests(session: nox.Session) -> None:
     """Run the tests of the change on every visible GPU; ``--no-venv`` uses the Python there is.
 
-    Where no package registry can be reached, that Python needs PyTorch, pytest, rich, einops and
-    packaging, and ``build/trees`` has to come from where ``nox -s trees`` could make it.
+    Where there are fewer than 2 or 4, it also runs them on so many ranks that share one. Where no
+    package registry can be reached, that Python needs PyTorch, pytest, rich, einops and packaging,
+    and ``build/trees`` has to come from where ``nox -s trees`` could make it.
     """
-    session.run("python3", "tools/proof/gpus.py", log=False)
+    gpus = int(session.run("python3", "tools/proof/gpus.py", silent=True, log=False))
     if session.venv_backend != "none":
         session.install("--quiet", "--editable", ".[test,change]")
-    prove(session, "gpus")
+    prove(session, "gpus", *(f"shared-gpu-{ranks}" for ranks in SHARED_GPU_RANKS if ranks > gpus))
 
 
 @nox.session(python=PYTHON)

@@ -49,6 +49,7 @@ from tests.unit_tests.own_expert_layout import (
     together,
     true_name,
 )
+from tests.unit_tests.training_over_gloo import over_gloo
 from tests.unit_tests.training_without_gpu import without_gpu
 
 Tensors = dict[str, torch.Tensor]
@@ -76,20 +77,19 @@ GROUP_TIMEOUT = JOB_TIMEOUT / 2
 def on_real_ranks(body: Callable[[], Answer], layouts: Layouts) -> dict[int, Answer]:
     """As :func:`on_each_rank`, for a body that moves data and therefore needs real ranks.
 
-    They are on NCCL where there are GPUs, else on gloo; ``CUDA_VISIBLE_DEVICES=`` hides the GPUs.
+    They are on NCCL where each has a GPU; else on gloo, on the GPUs that there are or on the CPU.
+    ``CUDA_VISIBLE_DEVICES=`` hides the GPUs.
     """
     if 'RANK' not in os.environ or 'WORLD_SIZE' not in os.environ:
         pytest.skip(f'moves data between ranks: torchrun --nproc-per-node {layouts.world_size}')
-    gpus = torch.cuda.device_count()
-    if 0 < gpus < int(os.environ['LOCAL_WORLD_SIZE']):
-        pytest.skip('NCCL needs a GPU for each rank')
 
     def on_device():
         # New groups do not take over the job's timeout.
         default = mock.Mock(return_value=GROUP_TIMEOUT)
         with (
             mock.patch.object(dist.distributed_c10d, '_get_default_timeout', default),
-            contextlib.nullcontext() if gpus else without_gpu(),
+            over_gloo() if dist.get_backend() == 'gloo' else contextlib.nullcontext(),
+            contextlib.nullcontext() if torch.cuda.is_available() else without_gpu(),
         ):
             try:
                 return body()

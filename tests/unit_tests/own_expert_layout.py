@@ -7,7 +7,8 @@ A test states what it wants from every rank and compares the answers of all rank
     names = on_each_rank(body, world_size=4, global_ep=2)
     assert names == {rank: ... for rank in range(4)}
 
-Under torchrun (``RANK`` and ``WORLD_SIZE`` are set) the ranks are real ones, on gloo or NCCL.
+Under torchrun (``RANK`` and ``WORLD_SIZE`` are set) the ranks are real ones: on NCCL where each has
+a GPU, else on gloo.
 Otherwise they are played one after the other in this process by PyTorch's fake backend, which
 forms groups but moves no data.
 """
@@ -102,7 +103,9 @@ def _join_job() -> None:
     if gpus:
         torch.cuda.set_device(int(os.environ['LOCAL_RANK']) % gpus)
     if not dist.is_initialized():
-        backend = 'cpu:gloo,cuda:nccl' if gpus else 'gloo'
+        # NCCL connects no ranks that share a GPU.
+        a_gpu_each = gpus >= int(os.environ['LOCAL_WORLD_SIZE'])
+        backend = 'cpu:gloo,cuda:nccl' if a_gpu_each else 'gloo'
         dist.init_process_group(backend, timeout=JOB_TIMEOUT)
         # What is there by now stays; _destroy_groups need not look through it after every test.
         gc.freeze()

@@ -105,8 +105,8 @@ def _parser() -> argparse.ArgumentParser:
         "--platform",
         action="append",
         metavar="PLATFORM",
-        help=f"where to run them: {FORMS} (N CPU ranks; a rank on every visible GPU); may be given "
-        "several times; fake, which is one process, if none is given",
+        help=f"where to run them: {FORMS} (N CPU ranks; a rank on every visible GPU; N ranks that "
+        "share a GPU); may be given several times; fake, which is one process, if none is given",
     )
     parser.add_argument(
         "--unmodified",

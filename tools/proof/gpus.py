@@ -1,4 +1,4 @@
-"""Counts the GPUs; as a script, says whether there is one.
+"""Counts the GPUs; as a script, prints how many there are, and fails if there is none.
 
 Asks the driver, so that the answer needs neither PyTorch nor an environment to be made first.
 """
@@ -19,5 +19,8 @@ def count_gpus() -> int:
     return count.value
 
 
-if __name__ == "__main__" and not count_gpus():
-    sys.exit("error: no GPU is visible to CUDA; run this on a machine with GPUs")
+if __name__ == "__main__":
+    gpus = count_gpus()
+    if not gpus:
+        sys.exit("error: no GPU is visible to CUDA; run this on a machine with GPUs")
+    sys.stdout.write(f"{gpus}\n")

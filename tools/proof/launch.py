@@ -110,6 +110,8 @@ def environment(tree: Path, platform: Platform) -> dict[str, str]:
     }
     if not platform.gpus:
         changed["CUDA_VISIBLE_DEVICES"] = ""
+    elif platform.gpus < platform.ranks:  # they share the first of the visible ones
+        changed["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     if platform.torchrun:
         changed["OMP_NUM_THREADS"] = "1"  # the ranks share the cores
     return {name: value for name, value in os.environ.items() if name not in _DROPPED} | changed

@@ -210,14 +210,16 @@ def test_a_hang_fails_and_the_other_platforms_run(repository, call):
     assert code is ExitCode.FOUND
 
 
-def test_no_gpu(repository, call, monkeypatch):
+@pytest.mark.parametrize("platform", ["gpus", "shared-gpu-2"])
+def test_no_gpu(repository, call, monkeypatch, platform):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     repository.controls()
     with pytest.raises(
         Refusal,
-        match=r"^--platform gpus: no GPU is visible to CUDA; run this on a machine with GPUs$",
+        match=f"^--platform {platform}: no GPU is visible to CUDA; "
+        "run this on a machine with GPUs$",
     ):
-        call(BEFORE, AFTER, "--platform", "gpus", "tests/unit_tests")
+        call(BEFORE, AFTER, "--platform", platform, "tests/unit_tests")
 
 
 def test_needs_rich_alone():

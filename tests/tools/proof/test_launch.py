@@ -245,9 +245,13 @@ def test_the_tree_stays_as_it_is(repository, run):
     [
         ("fake", {"CUDA_VISIBLE_DEVICES": ""}),
         ("gloo-2", {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}),
+        ("gpus", {"OMP_NUM_THREADS": "1"}),
+        ("shared-gpu-4", {"CUDA_VISIBLE_DEVICES": "5", "OMP_NUM_THREADS": "1"}),
     ],
 )
 def test_environment(monkeypatch, tmp_path, platform, changed):
+    monkeypatch.setattr("proof.platforms.count_gpus", lambda: 2)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,3")
     dropped = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "PYTEST_ADDOPTS")
     for name in dropped:
         monkeypatch.setenv(name, "1")
@@ -259,6 +263,13 @@ def test_environment(monkeypatch, tmp_path, platform, changed):
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
+
+
+def test_ranks_share_the_first_gpu_where_nobody_chose_one(monkeypatch, tmp_path):
+    monkeypatch.setattr("proof.platforms.count_gpus", lambda: 2)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    found = environment(tmp_path, parse_platform("shared-gpu-2"))
+    assert found["CUDA_VISIBLE_DEVICES"] == "0"
 
 
 def test_the_interpreter_is_this_one(run):
