@@ -69,7 +69,7 @@ def stack_command(  # noqa: PLR0913, PLR0917 - click hands over every option
     with place.begin(is_kept=not dry_run) as (repository, carrier, operations, main):
         numbers = () if MAIN in on else _numbers(carrier.series, on)
         new = NewPullRequest(number, branch, numbers, title, brings, section)
-        start, rewrite = add_pull_request(repository, carrier, main, new, because, people.print)
+        start, rewrite = add_pull_request(repository, carrier, main, new, because, _say)
         if not dry_run:
             made = {branch: start.head}
             operations.move("stack", main, {branch: None}, made, start.merged, (rewrite.change,))
@@ -105,7 +105,7 @@ def fold_command(  # noqa: PLR0913, PLR0917 - click hands over every option
         names = ", ".join(f"#{n}" for n in numbers)
         section = f"Supersedes {names}, with a commit for each."
         new = NewPullRequest(number, branch, (), title, brings, section)
-        made = fold(repository, carrier, main, new, numbers, people.print)
+        made = fold(repository, carrier, main, new, numbers, _say)
         if not dry_run:
             files = (made.rewrite.change,)
             operations.move("fold", main, made.old, made.new, made.merged, files)
@@ -114,6 +114,10 @@ def fold_command(  # noqa: PLR0913, PLR0917 - click hands over every option
         f"{branch} {'would be' if dry_run else 'is'} at {made.new[branch][:12]}; "
         "the branches it supersedes stay as they are"
     )
+
+
+def _say(sentence: str) -> None:
+    people.print(sentence, soft_wrap=True)
 
 
 def _show(merged: Sequence[MergeRecord], rewrite: Rewrite, *, is_kept: bool) -> None:

@@ -1,11 +1,13 @@
 """When a command makes a generated file, from which text, and how often."""
 
 import json
+import re
 import shlex
 import sys
 
 import pytest
 
+from merge_series.made import MOST
 from programs import Ran
 
 SETTING = "merge-series.regenerate.{}.{}"
@@ -14,9 +16,11 @@ NEEDS = "needs"
 
 # As lock files are: pins that are there stay, what is not needed goes, what is new gets 1.0.
 TOOL = """\
-import re, sys
+import os, re, signal, sys
 with open({runs!r}, "a") as runs:
     print(sys.argv[1:], file=runs)
+if os.path.exists({killer!r}) and "r" in open("needs").read():
+    os.kill(os.getppid(), signal.SIGKILL)
 text = open("x.lock").read()
 if "<<<<<<<" in text:
     sys.exit("conflict markers")
@@ -38,7 +42,8 @@ def locked(hand):
     """A fork with a lock file, whose tool counts its runs in ``runs``."""
     hand.log = hand.root / "runs"
     hand.tool = hand.root / "tool.py"
-    hand.tool.write_text(TOOL.format(runs=str(hand.log)))
+    hand.killer = hand.root / "killer"
+    hand.tool.write_text(TOOL.format(runs=str(hand.log), killer=str(hand.killer)))
     configure(hand, "command", shlex.join([sys.executable, str(hand.tool)]))
     names = [f"p{number}" for number in range(8)]
     files = {NEEDS: "".join(f"{name}\n" for name in names)}
@@ -282,6 +287,40 @@ def test_a_dry_run_takes_what_was_made_and_keeps_nothing(stopped):
     assert stopped.contents() == before
 
 
+def test_what_was_made_outlives_a_kill(locked):
+    locked.declare("#1 a main", "#2 b main")
+    needs = locked.show("main", NEEDS)
+    locked.grow("a", "main", {NEEDS: f"{needs}q\n"})
+    locked.grow("b", "main", {NEEDS: f"{needs}r\n"})
+    locked.commit("main", {LOCK: raised(locked, "main", p1="1.6")}, "Raise p1")
+    locked.killer.touch()
+    assert locked.run("sync").code == -9
+    assert runs(locked) == 2
+    locked.killer.unlink()
+    synced(locked)
+    assert runs(locked) == 3
+    for branch, name in (("a", "q"), ("b", "r")):
+        assert pins(locked, branch) == pins(locked, "main") | {name: "1.0"}
+
+
+def test_what_is_kept_is_bounded(locked):
+    locked.declare("#1 a main")
+    locked.grow("a", "main", {"a.py": "A = 1\n"})
+    file = locked.fork / ".git/merge_series/made.json"
+    file.parent.mkdir()
+    old = {f"{number}": {"path": "x", "blob": ""} for number in range(MOST)}
+    file.write_text(json.dumps(old))
+    locked.commit("main", {"x.py": "X = 1\n"}, "Add x")
+    synced(locked)
+    assert runs(locked) == 1
+    *kept, (_, new) = json.loads(file.read_text()).items()
+    assert (len(kept), dict(kept), new["path"]) == (
+        MOST - 1,
+        {key: old[key] for key in list(old)[1:]},
+        LOCK,
+    )
+
+
 def torn(file, _):
     file.write_text(file.read_text()[:-20])
 
@@ -363,6 +402,21 @@ def test_one_that_a_person_removed_is_theirs(stopped):
     assert settle(stopped).code == 0
     assert stopped.git("ls-tree", "b", LOCK) == ""
     assert f"- {LOCK}: by a person\n" in stopped.message("b")
+
+
+# Other commands
+
+
+def test_a_branch_on_two_others_is_told_how_long_it_took(locked):
+    locked.declare("#1 a main", "#2 b main")
+    locked.grow("a", "main", {"a.py": "A = 1\n"})
+    locked.grow("b", "main", {"b.py": "B = 1\n"})
+    on = ("--on", "a", "--on", "b", "--because", "it needs both")
+    made = locked.run("stack", "--pr", "3", "--branch", "c", "--title", "Do c", *on)
+    assert made.code == 0, made.err
+    how = f"made again by `{sys.executable} {locked.tool}`"
+    said = made.err.splitlines()[0]
+    assert re.fullmatch(re.escape(f"c: {LOCK} {how} in ") + r"\d+\.\d s", said)
 
 
 # Several
