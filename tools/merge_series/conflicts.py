@@ -1,12 +1,20 @@
 """What each side did to a path in conflict, in one sentence, from git's stages and kinds."""
 
+import re
+import shlex
 from collections.abc import Sequence
 
 from stack.git_answers import Entry
-from stack.merging import BASE, OURS, THEIRS, Conflict
+from stack.merging import BASE, OURS, SUBMODULE, THEIRS, Conflict
 
-_SYMLINK, _SUBMODULE = "120000", "160000"
-_TYPES = {_SYMLINK: "a symbolic link", _SUBMODULE: "a submodule"}
+_SYMLINK = "120000"
+_TYPES = {_SYMLINK: "a symbolic link", SUBMODULE: "a submodule"}
+# A commit of a submodule that git found to hold what both sides have of it.
+_HOLDS = re.compile(r"possible merge resolution exists:\s+([0-9a-f]{40,})")
+_UNKNOWN = (
+    "CONFLICT (submodule not initialized)",
+    "CONFLICT (submodule history not available)",
+)
 
 
 def groups(conflicts: Sequence[Conflict]) -> dict[str, tuple[Conflict, ...]]:
@@ -66,7 +74,7 @@ def _told(
             entries = {stage: e for c in group for stage, e in c.stages.items() if stage != BASE}
             what = [f"{names[stage]} has {_type(e)}" for stage, e in sorted(entries.items())]
             told = f"{', '.join(what)} at {path}"
-        case "binary", _:
+        case "binary", _ if not group[0].driver:
             told = f"{names[OURS]} and {names[THEIRS]} both changed this binary file"
         case _:
             told = None
@@ -76,6 +84,10 @@ def _told(
 def _by_stages(conflict: Conflict, names: dict[int, str]) -> str:
     stages = conflict.stages
     ours, theirs = stages.get(OURS), stages.get(THEIRS)
+    if ours and theirs and conflict.modes == {SUBMODULE}:
+        return f"{names[OURS]} and {names[THEIRS]} both {_moved(conflict)}"
+    if ours and theirs and conflict.driver:
+        return f"{names[OURS]} and {names[THEIRS]} both changed it, {_unmerged(conflict)}"
     if ours and theirs:
         return _both(ours, theirs, stages.get(BASE), f"{names[OURS]} and {names[THEIRS]} both")
     one, other = _holder(conflict, names)
@@ -84,9 +96,38 @@ def _by_stages(conflict: Conflict, names: dict[int, str]) -> str:
     return conflict.messages[0] if conflict.messages else f"only {one} has it"
 
 
+def _moved(conflict: Conflict) -> str:
+    """What both sides did to a submodule, and the command by which a person settles it."""
+    ours, theirs = conflict.stages[OURS].oid, conflict.stages[THEIRS].oid
+    kinds = {kind for kind, _ in conflict.kinds}
+    holds = _HOLDS.search("\n".join(conflict.messages))
+    one, what = "COMMIT", "neither of which is on top of the other; COMMIT is one that holds both"
+    if holds:
+        one, what = holds[1], "and that commit holds both"
+    elif not kinds.isdisjoint(_UNKNOWN):
+        what = "and the submodule's history is not here, so COMMIT is what a person finds right"
+    return (
+        f"moved the submodule, to {ours[:12]} and to {theirs[:12]}: git update-index --cacheinfo "
+        f"160000,{one},{shlex.quote(conflict.path)} in the worktree settles it, {what}"
+    )
+
+
+def _unmerged(conflict: Conflict) -> str:
+    """Why a path's texts were not merged, and what a person can do about it."""
+    sides = f"git checkout --ours (or --theirs) -- {shlex.quote(conflict.path)}"
+    if conflict.driver == "binary":
+        return (
+            "and its attributes (-merge or binary) say that it is not merged as text; the worktree "
+            f"has the branch's; {sides} takes a side"
+        )
+    return (
+        f"and its attributes give it to the merge driver {conflict.driver}, which a sync does not "
+        f"run; git checkout -m -- {shlex.quote(conflict.path)} runs it if it is configured; "
+        f"{sides} takes a side"
+    )
+
+
 def _both(ours: Entry, theirs: Entry, base: Entry | None, both: str) -> str:
-    if ours.mode == theirs.mode == _SUBMODULE:
-        return f"{both} moved the submodule, to {ours.oid[:12]} and to {theirs.oid[:12]}"
     if ours.mode == theirs.mode == _SYMLINK:
         return f"{both} made it a symbolic link, to different targets"
     differing = [] if ours.oid == theirs.oid else ["content"]

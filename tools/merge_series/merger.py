@@ -132,7 +132,8 @@ class Merger:
             pr.branch: [source.branch for source in sources(self._carrier, pr)]
             for pr in pull_requests
         }
-        self._trees.foresee(foreseen(self._repository, below, tips, self._main))
+        likely = foreseen(self._repository, below, tips, self._main)
+        self._trees.foresee(likely, (self._main, *tips.values()))
 
     def merge(self, planned: Planned) -> MergeRecord | Stopped:
         """Make a merge, or say what in it needs a person.

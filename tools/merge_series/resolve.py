@@ -228,7 +228,7 @@ def _edited(
 
 def _by_imports(sources: Sources, conflict: Conflict) -> Settled | Unsettled | None:
     """The import statements of a Python file merged; None where none of them is in conflict."""
-    if not conflict.is_content or not conflict.path.endswith((".py", ".pyi")):
+    if conflict.driver or not conflict.is_content or not conflict.path.endswith((".py", ".pyi")):
         return None
     stages = conflict.stages
     try:

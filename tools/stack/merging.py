@@ -1,22 +1,19 @@
 """Two commits merged by ``git merge-tree``, without a worktree, and what git said about it."""
 
-import os
 import re
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 from stack.entry_merger import EntryMerger
 from stack.errors import Refusal
 from stack.git_answers import Entry, GitFailure, Sha, decode
+from stack.merge_places import MergePlaces
 from stack.repository import Repository
 from stack.three_way import Contents
 from stack.trees import FILE, TreeEntry
 
 BASE, OURS, THEIRS = 1, 2, 3  # git's stages
+SUBMODULE = "160000"
 
 # The result must not depend on who runs the merge.
 _PINNED = (
@@ -25,9 +22,9 @@ _PINNED = (
     "-c", "merge.renames=true",
     "-c", "merge.renameLimit=7000",
     "-c", "merge.renormalize=false",
-    "-c", "merge.default=text",
-    "-c", f"core.attributesFile={os.devnull}",
+    "-c", "merge.default=",
     "-c", "diff.algorithm=histogram",
+    "-c", "core.abbrev=no",
 )  # fmt: skip
 
 _CLEAN, _CONFLICTED = 0, 1
@@ -50,19 +47,25 @@ class Conflict:
         messages: What git said about the path, one sentence each.
         kinds: The kind of each message, such as ``CONFLICT (rename/delete)``, with the paths that
             it is about.
+        driver: The merge driver that attributes give the path, where it is no text merge:
+            ``binary``, or a name. Nothing may join the texts of its sides then.
     """
 
     path: str
     stages: dict[int, Entry] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
     kinds: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    driver: str = ""
 
     @property
     def is_content(self) -> bool:
         """Whether all three sides hold the path as a file of one mode, so only text conflicts."""
-        return set(self.stages) == {BASE, OURS, THEIRS} and (
-            {entry.mode for entry in self.stages.values()} in ({"100644"}, {"100755"})
-        )
+        return set(self.stages) == {BASE, OURS, THEIRS} and (self.modes in ({"100644"}, {"100755"}))
+
+    @property
+    def modes(self) -> set[str]:
+        """What the sides hold there, by the modes that git gives it."""
+        return {entry.mode for entry in self.stages.values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +102,7 @@ class TreeMerger:
         self._repository = repository
         self._store = repository.tree_store
         self._entries = EntryMerger(self._store, repository.known_merge_bases)
-        # As long as this object lives: to make it for every merge takes as long as a small merge.
-        self._place = tempfile.mkdtemp()
-        weakref.finalize(self, shutil.rmtree, self._place, ignore_errors=True)
-        _fill_without_attributes(Path(self._place), repository.common_directory.absolute())
+        self._places = MergePlaces(repository)
 
     def merge(self, ours: Sha, theirs: Sha, base: Sha | None = None) -> Merge:
         """Merge two commits into a tree.
@@ -130,16 +130,18 @@ class TreeMerger:
             self._repository.check_tree(commit)
         return self._by_git(ours, theirs)
 
-    def foresee(self, contents: Iterable[Contents]) -> None:
+    def foresee(self, contents: Iterable[Contents], commits: Iterable[Sha]) -> None:
         """Have git merge at once what merges to come will have to merge.
 
         It merges two commits whose files are these and none else, and leaves them to be pruned.
 
         Args:
             contents: Files that both sides will have changed.
+            commits: What will be merged. Where one has attributes about merging, which go by a
+                file's name, nothing is foreseen.
         """
         wanted = self._entries.unknown(contents)
-        if not wanted:
+        if not wanted or not all(self._places.of(commit).is_plain for commit in commits):
             return
         base, *sides = (
             self._store.store({b"%d" % at: TreeEntry(FILE, oid) for at, oid in enumerate(oids)})
@@ -157,12 +159,11 @@ class TreeMerger:
                 self._entries.learn(wish, merged[b"%d" % at].oid)
 
     def _by_git(self, ours: Sha, theirs: Sha) -> Merge:
+        place = self._places.of(ours)
         command = pinned("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
-        place = self._place
         answer = self._repository.run(
-            "-C", place, *command,
-            environment={"GIT_ATTR_NOSYSTEM": "1", "GIT_DIR": place, "GIT_WORK_TREE": place},
-            accept=_ANY_STATUS,
+            "-C", str(place.folder), *place.options, *command,
+            environment=self._places.sides(place, ours, theirs), accept=_ANY_STATUS,
         )  # fmt: skip
         if "unrelated histories" in answer.stderr:
             raise Refusal(
@@ -177,7 +178,14 @@ class TreeMerger:
         # Status 1 also stands for a bad revision: only a tree id first makes it a conflict.
         if merged is None or answer.status != _CONFLICTED or not merged[1]:
             raise GitFailure(("merge-tree", ours, theirs), answer)
-        return Merge(*merged, (ours, theirs))
+        tree, conflicts = merged
+        modules = [c.path for c in conflicts if c.modes == {SUBMODULE}]
+        if self._places.bring_submodules(place, modules):
+            return self._by_git(ours, theirs)
+        if not place.is_plain:
+            drivers = self._places.drivers(place, [conflict.path for conflict in conflicts])
+            conflicts = tuple(replace(c, driver=drivers.get(c.path, "")) for c in conflicts)
+        return Merge(tree, conflicts, (ours, theirs))
 
 
 def merge_trees(repository: Repository, ours: Sha, theirs: Sha, base: Sha | None = None) -> Merge:
@@ -187,18 +195,6 @@ def merge_trees(repository: Repository, ours: Sha, theirs: Sha, base: Sha | None
         Refusal: As there.
     """
     return TreeMerger(repository).merge(ours, theirs, base)
-
-
-def _fill_without_attributes(folder: Path, common: Path) -> None:
-    """Make a folder a git directory like the given one where no attributes are found.
-
-    They name merge drivers such as union, which joins both sides without a conflict; neither what
-    is checked out nor the repository's own ``info/attributes`` may have a say.
-    """
-    for name in ("config", "config.worktree", "objects", "packed-refs", "refs", "reftable"):
-        if (common / name).exists():
-            (folder / name).symlink_to(common / name)
-    (folder / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
 
 
 def parse_merge(output: bytes) -> tuple[Sha, tuple[Conflict, ...]] | None:

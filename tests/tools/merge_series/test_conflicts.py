@@ -17,6 +17,7 @@ FILES = {
     "d/one": LINES.replace("line", "one"),
     "d/two": LINES.replace("line", "two"),
     "b.bin": "a\0b",
+    "m.py": "import c\n",
 }
 
 
@@ -172,7 +173,11 @@ CLASSES = {
     "submodule": (
         submodule("1"),
         submodule("2"),
-        {"sub": "the branch and #1 both moved the submodule, to 111111111111 and to 222222222222"},
+        {
+            "sub": "the branch and #1 both moved the submodule, to 111111111111 and to "
+            "222222222222: git update-index --cacheinfo 160000,COMMIT,sub in the worktree settles "
+            "it, and the submodule's history is not here, so COMMIT is what a person finds right"
+        },
     ),
     "file and directory": (
         write("n/a", "1\n"),
@@ -183,6 +188,24 @@ CLASSES = {
         write("b.bin", "a\0c"),
         write("b.bin", "a\0d"),
         {"b.bin": "the branch and #1 both changed this binary file"},
+    ),
+    "no text by its attributes": (
+        both(write(".gitattributes", "f -merge\n"), write("f", LINES.replace("line 1\n", "A\n"))),
+        write("f", LINES.replace("line 9", "B")),
+        {
+            "f": "the branch and #1 both changed it, and its attributes (-merge or binary) say "
+            "that it is not merged as text; the worktree has the branch's; git checkout --ours (or "
+            "--theirs) -- f takes a side"
+        },
+    ),
+    "imports of a file with a driver": (
+        both(write(".gitattributes", "*.py merge=own\n"), write("m.py", "import a\nimport c\n")),
+        write("m.py", "import b\nimport c\n"),
+        {
+            "m.py": "the branch and #1 both changed it, and its attributes give it to the merge "
+            "driver own, which a sync does not run; git checkout -m -- m.py runs it if it is "
+            "configured; git checkout --ours (or --theirs) -- m.py takes a side"
+        },
     ),
 }
 

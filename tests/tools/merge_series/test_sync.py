@@ -285,3 +285,26 @@ def test_a_head_that_would_lose_commits_moves_nothing(world):
         "merge_series: report it with what sync --dry-run says"
     )
     assert world.heads() == before
+
+
+def test_a_file_that_is_no_text_is_settled_by_a_person_once(hand):
+    lines = "".join(f"{number}\n" for number in range(9))
+    hand.commit("main", {".gitattributes": "*.lock -merge\n", "x.lock": lines}, "Lock")
+    hand.declare("#1 one main", "#2 two #1")
+    hand.grow("one", "main", {"x.lock": lines.replace("1", "one")})
+    hand.grow("two", "one", {"x.lock": lines.replace("1", "one").replace("3", "three")})
+    hand.commit("main", {"x.lock": lines.replace("7", "seven")}, "Bump")
+    done = hand.run("sync")
+    desk = hand.fork / ".git/merge_series/worktree"
+    assert done.code == 3, done.err
+    assert (desk / "x.lock").read_text() == lines.replace("1", "one")
+    hand.git("checkout", "--theirs", "x.lock", where=desk)
+    hand.git("add", "x.lock", where=desk)
+    done = hand.run("sync", "--continue")
+    assert done.code == 3, done.err
+    (desk / "x.lock").write_text("both\n")
+    hand.git("add", "x.lock", where=desk)
+    assert hand.run("sync", "--continue").code == 0
+    assert hand.show("one", "x.lock") == lines.replace("7", "seven")
+    assert hand.show("two", "x.lock") == "both\n"
+    assert hand.run("verify").code == 0

@@ -189,7 +189,7 @@ def test_a_merge_by_entries_is_the_merge_of_git(place, rows, data):
 
         foreseeing = TreeMerger(repository)
         sides = (built.files[commits.index(truth[0])], built.files[one], built.files[two])
-        foreseeing.foresee(built.contents(*sides))
+        foreseeing.foresee(built.contents(*sides), ())
         assert foreseeing.merge(ours, theirs) == merge
 
 

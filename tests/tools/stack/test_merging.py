@@ -281,7 +281,7 @@ def test_what_is_known_of_the_commits_changes_no_merge(repository):
         paths = set.intersection(*map(set, files)) if len(base) == 40 else ()
         paths = [path for path in paths if files[0][path].mode != "160000"]
         texts = [[bytes.fromhex(side[path].oid) for side in files] for path in paths]
-        merger.foresee(Contents.of(*text) for text in texts if len(set(text)) == 3)
+        merger.foresee((Contents.of(*text) for text in texts if len(set(text)) == 3), ())
         assert merger.merge(ours, theirs) == plain[case], case
 
 
