@@ -10,6 +10,8 @@ SCANNED = "megatron/core"
 
 _LINK = "120000"
 _SUBMODULE = "160000"
+# As many as Linux follows before it calls them a circle.
+_MOST_LINKS = 40
 
 
 def python_blobs(repository: Repository, tree: Sha) -> dict[str, str]:
@@ -20,8 +22,8 @@ def python_blobs(repository: Repository, tree: Sha) -> dict[str, str]:
         tree: A tree or commit.
 
     Raises:
-        Refusal: A submodule stands there, whose files the tree does not have, or a link that does
-            not lead to a file or folder of the tree.
+        Refusal: A submodule stands there, or a link leads into one or out of the tree: those files
+            the tree does not have. A link that leads nowhere brings none.
     """
     entries = repository.entries(tree, SCANNED)
     links = {path: entry for path, entry in entries.items() if entry.mode == _LINK}
@@ -42,11 +44,10 @@ def python_blobs(repository: Repository, tree: Sha) -> dict[str, str]:
 
 def _linked(repository: Repository, entries: dict[str, Entry], path: str) -> dict[str, str]:
     """The Python files that a link brings to its path."""
+    if posixpath.splitext(path)[1] not in {"", ".py"}:
+        return {}
     target = _target(repository, entries, path)
     if target is None:
-        suffix = posixpath.splitext(path)[1]
-        if suffix in {"", ".py"}:
-            raise Refusal(f"{path}: is a link that leads to no file or folder of the tree")
         return {}
     entry = entries.get(target)
     if entry is not None:
@@ -61,16 +62,31 @@ def _linked(repository: Repository, entries: dict[str, Entry], path: str) -> dic
 
 
 def _target(repository: Repository, entries: dict[str, Entry], path: str) -> str | None:
-    """The path of the file or folder that a link leads to in the end."""
-    seen = set()
-    while path not in seen:
-        seen.add(path)
-        entry = entries.get(path)
-        if entry is None:
-            folder = any(name.startswith(f"{path}/") for name in entries)
-            return path if folder else None
-        if entry.mode != _LINK:
-            return path
+    """The path of the file or folder that a link leads to in the end; None if there is none."""
+    at: list[str] = []
+    steps = path.split("/")
+    followed = 0
+    while steps:
+        step = steps.pop(0)
+        if step == "..":
+            if not at:
+                raise Refusal(f"{path}: is a link out of the tree, to what cannot be scanned")
+            at.pop()
+            continue
+        at += [step] if step not in {"", "."} else []
+        entry = entries.get("/".join(at))
+        if entry is not None and entry.mode == _SUBMODULE:
+            raise Refusal(f"{path}: is a link into a submodule, whose files cannot be scanned")
+        if entry is None or entry.mode != _LINK:
+            continue
+        followed += 1
         text = decode(repository.read_blob(entry.oid))
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
-    return None
+        if followed > _MOST_LINKS:
+            return None
+        if text.startswith("/"):
+            raise Refusal(f"{path}: is a link out of the tree, to what cannot be scanned")
+        at.pop()
+        steps = [*text.split("/"), *steps]
+    found = "/".join(at)
+    is_there = found in entries or any(name.startswith(f"{found}/") for name in entries)
+    return found if is_there else None

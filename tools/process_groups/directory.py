@@ -2,8 +2,9 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 from process_groups.errors import ScanError
 from process_groups.modules import ROOT
@@ -42,9 +43,28 @@ def _python_files(root: Path) -> Iterator[str]:
         raise ScanError(f"{root}: there is no {ROOT} here; name the root of a Megatron-LM tree")
     seen = set()
     # Python imports through a linked folder as well; one that leads back is not entered twice.
-    for folder, folders, files in os.walk(top, followlinks=True):
+    for folder, folders, files in os.walk(top, followlinks=True, onerror=_refuse_folder(root)):
         seen.add(os.path.realpath(folder))
         folders[:] = [name for name in folders if os.path.realpath(Path(folder, name)) not in seen]
         for name in files:
-            if name.endswith(".py"):
-                yield Path(folder, name).relative_to(root).as_posix()
+            path = Path(folder, name)
+            if name.endswith(".py") and _may_be_module(path):
+                yield path.relative_to(root).as_posix()
+
+
+def _may_be_module(path: Path) -> bool:
+    """Tell whether there is a file; a link that leads nowhere, an editor's lock say, is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return True  # to read it will say what is wrong
+
+
+def _refuse_folder(root: Path) -> Callable[[OSError], NoReturn]:
+    """What to do with a folder that cannot be listed: its files would be missed in silence."""
+
+    def refuse(error: OSError) -> NoReturn:
+        path = Path(error.filename).relative_to(root).as_posix()
+        raise ScanError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+    return refuse

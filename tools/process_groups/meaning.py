@@ -8,6 +8,7 @@ from process_groups.bindings import Binding, Function, Import, Other, Value
 from process_groups.grid import MODULE, Grid
 from process_groups.modules import Resolver, dotted, module_name
 from process_groups.scope import Scope
+from process_groups.texts import GETTERS, RUNNERS
 
 SHIM = "use_mpu_process_groups"
 _SHIM_FUNCTION = f"ProcessGroupCollection.{SHIM}"
@@ -36,6 +37,8 @@ class Meanings:
         self._module = module
         self._grid = grid
         self._resolver = resolver
+        # What gives a read away wherever it is asked for.
+        self.names = grid.accessors | grid.state | {SHIM, MODULE.rpartition(".")[2]}
 
     def of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
         """Return the places of definition that an expression may mean, if it is a dotted name."""
@@ -59,8 +62,54 @@ class Meanings:
             return None if self._is_other_shim(node, meanings, scope) else _SHIM_FUNCTION
         return None
 
+    def may_hide(self, node: ast.Attribute, scope: Scope) -> bool:
+        """Tell whether an attribute may be the grid's for all one can tell.
+
+        What is imported is followed elsewhere. A parameter that is asked for a function was given
+        the module where that is a read itself; given the package, it is asked for the module. An
+        object that asks itself, and a class, have what the class has, which is looked at there.
+        """
+        asked = node.value
+        if node.attr not in self.names or isinstance(node.ctx, ast.Store | ast.Del):
+            return False
+        if isinstance(asked, ast.Name):
+            for_module = node.attr == MODULE.rpartition(".")[2]
+            place = scope.find(asked.id)
+            itself = place is not None and place.is_object(asked.id)
+            return any(
+                self._is_open(binding.node, place or scope, frozenset({asked.id}))
+                if isinstance(binding, Value)
+                else isinstance(binding, Other) and not binding.node and for_module and not itself
+                for binding in scope.bindings(asked.id)
+            )
+        return self._is_open(asked, scope, frozenset())
+
+    def _is_open(self, node: ast.expr, scope: Scope, active: frozenset[str]) -> bool:
+        """Tell whether a value may be anything."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return not (isinstance(root, ast.Call) and dotted(root.func) == "super")
+        place = scope.find(root.id)
+        if place is None or root.id in active:
+            return False
+        return any(
+            self._is_open(binding.node, place, active | {root.id})
+            if isinstance(binding, Value)
+            else isinstance(binding, Other) and root is not node
+            for binding in scope.bindings(root.id)
+        )
+
+    def runs_texts(self, node: ast.expr, scope: Scope) -> bool:
+        """Tell whether what is called runs the texts it is given, or looks up the names in them."""
+        if isinstance(node, ast.Name) and scope.find(node.id) is None:
+            return node.id in RUNNERS
+        return bool(self.of(node, scope) & (GETTERS | {f"builtins.{name}" for name in RUNNERS}))
+
     def are_named_by(self, text: str) -> bool:
         """Tell whether a text is the dotted name of ``parallel_state`` or of something in it."""
+        text = text.replace(":", ".")  # as `pkgutil.resolve_name` takes it
         if _RELATIVE_NAME.fullmatch(text):
             return True
         return _ABSOLUTE_NAME.fullmatch(text) is not None and any(

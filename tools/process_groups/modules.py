@@ -32,13 +32,20 @@ NOTHING = Exports({}, {}, ())
 
 
 def module_name(path: str) -> str:
-    """Return the dotted name of the module in ``path``."""
-    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    r"""Return the dotted name of the module in ``path``.
+
+    A dot in a folder's own name, in which files can be run but not imported, is ``\0`` here.
+    """
+    return _name_of(path.removesuffix(".py").removesuffix("/__init__"))
 
 
 def package_name(path: str) -> str:
     """Return the dotted name of the package that relative imports in ``path`` start from."""
-    return path.rpartition("/")[0].replace("/", ".")
+    return _name_of(path.rpartition("/")[0])
+
+
+def _name_of(path: str) -> str:
+    return path.replace(".", "\0").replace("/", ".")
 
 
 def exports_of(names: Names, path: str) -> Exports:
@@ -143,7 +150,7 @@ class Resolver:
     def _path(self, module: str) -> str | None:
         if not module.startswith("megatron.core"):
             return None
-        stem = module.replace(".", "/")
+        stem = module.replace(".", "/").replace("\0", ".")
         for path in (f"{stem}/__init__.py", f"{stem}.py"):
             self.asked.add(path)
             if path in self._paths:

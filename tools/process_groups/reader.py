@@ -6,8 +6,11 @@ name; what is done with that name afterwards is not counted again. A second name
 
 *Unresolved* is a read of ``parallel_state`` where what is read cannot be told: the module handed on
 as a value (``getattr(parallel_state, name)``, ``self.mpu = parallel_state``), its ``__dict__``, and
-a text that names it (``import_module("megatron.core.parallel_state")``). No test makes it milder:
-who holds the module may read it later.
+a text that names it or what it has (``import_module("megatron.core.parallel_state")``,
+``globals()["parallel_state"]``) or that is Python which uses them (``eval("parallel_state.f()")``).
+So is one of its names that is asked of what may be anything: an attribute, an item, a result, or
+for the module itself a parameter (``self.core.parallel_state.f()``, ``modules[0].f()``). No test
+makes it milder: who holds the module may read it later.
 
 Default values, decorators and base classes belong to the scope around their definition, where
 they run.
@@ -25,6 +28,7 @@ from process_groups.meaning import Meanings
 from process_groups.modules import dotted
 from process_groups.reads import MODULE_SCOPE, Lines, Read
 from process_groups.scope import Scope
+from process_groups.texts import asks_for, mentions
 
 _MODULE_NAME = MODULE.rpartition(".")[2]
 # What hands out everything that the module has.
@@ -59,6 +63,7 @@ class Reader:
         self._meanings = meanings
         self._kinds = Kinds(meanings)
         self._found: dict[Read, list[int]] = {}
+        self._notes = 0
         self._in_text = False
 
     def read(self, tree: ast.Module) -> Lines:
@@ -84,8 +89,18 @@ class Reader:
             self._expression(node.test, scope, facts)
             self._body(node.body, scope, facts | self._implied(node.test, scope, truth=True))
             self._body(node.orelse, scope, facts | self._implied(node.test, scope, truth=False))
-        elif not self._is_second_name(node, scope) and not _is_text(node):
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            if isinstance(scope.node, ast.ClassDef):
+                self._attributes(node, scope, facts)
+        elif not self._is_second_name(node, scope) and not _is_text(node) and not _exports(node):
             self._fields(node, scope, facts)
+
+    def _attributes(self, node: ast.Import | ast.ImportFrom, scope: Scope, facts: Facts) -> None:
+        """Look at an import that gives a class attributes, which any object may be asked for."""
+        for alias in node.names:
+            bound = alias.asname or alias.name.partition(".")[0]
+            if bound != "*":
+                self._name(ast.copy_location(ast.Name(bound, ast.Load()), node), scope, facts)
 
     def _is_second_name(self, node: ast.stmt, scope: Scope) -> bool:
         """Tell whether this gives the module a second name. In a class it makes an attribute."""
@@ -99,12 +114,14 @@ class Reader:
         )
 
     def _fields(self, node: ast.AST, scope: Scope, facts: Facts) -> None:
-        for _, value in ast.iter_fields(node):
+        for field, value in ast.iter_fields(node):
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 self._body(value, scope, facts)
                 continue
             for item in value if isinstance(value, list) else [value]:
-                if isinstance(item, ast.expr):
+                if isinstance(item, ast.Constant):
+                    self._constant(item, scope, is_asked=field == "slice")
+                elif isinstance(item, ast.expr):
                     self._expression(item, scope, facts)
                 elif isinstance(item, ast.match_case):
                     self._case(item, scope, facts)
@@ -124,7 +141,7 @@ class Reader:
         if isinstance(node, ast.Name | ast.Attribute):
             self._name(node, scope, facts)
         elif isinstance(node, ast.Constant):
-            self._constant(node, scope)
+            self._constant(node, scope, is_asked=False)
         elif isinstance(node, ast.IfExp):
             self._expression(node.test, scope, facts)
             for part, truth in ((node.body, True), (node.orelse, False)):
@@ -145,18 +162,35 @@ class Reader:
         else:
             self._fields(node, scope, facts)
 
-    def _constant(self, node: ast.Constant, scope: Scope) -> None:
-        if isinstance(node.value, str) and self._meanings.are_named_by(node.value):
+    def _constant(self, node: ast.Constant, scope: Scope, *, is_asked: bool) -> None:
+        """Look at a text; a name of one word counts only where something is asked for it."""
+        text = node.value
+        if isinstance(text, str) and (
+            self._meanings.are_named_by(text)
+            or ((is_asked or not text.isidentifier()) and asks_for(text, self._meanings.names))
+        ):
             self._note(node, scope, _MODULE_NAME, "unresolved")
 
     def _call(self, node: ast.Call, scope: Scope, facts: Facts) -> None:
         asked = _asked_attribute(node, scope)
         if asked is None:
-            self._fields(node, scope, facts)
+            before = self._notes
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            texts = [part for part in given if isinstance(part, ast.Constant)]
+            for part in [node.func, *(part for part in given if part not in texts)]:
+                self._expression(part, scope, facts)
+            for part in texts:
+                # What is asked for a name and was noted itself is not counted again.
+                self._constant(part, scope, is_asked=before == self._notes)
+            runs = before == self._notes and self._meanings.runs_texts(node.func, scope)
+            if runs and mentions(node, self._words):
+                self._note(node, scope, _MODULE_NAME, "unresolved")
             return
         # To ask whether there is a function is not to read it.
         if isinstance(node.func, ast.Name) and node.func.id == "getattr":
             self._name(asked, scope, facts)
+        elif not dotted(asked.value):
+            self._expression(asked.value, scope, facts)
         for default in node.args[2:]:
             self._expression(default, scope, facts)
 
@@ -189,13 +223,21 @@ class Reader:
             self._note(node, scope, function, self._kinds.kind(function, facts))
         elif isinstance(node, ast.Attribute):
             if MODULE not in self._meanings.of(node.value, scope):
-                self._expression(node.value, scope, facts)
+                self._owner(node, scope, facts)
             elif node.attr in _WHOLE_MODULE:
                 self._note(node, scope, _MODULE_NAME, "unresolved")
+
+    def _owner(self, node: ast.Attribute, scope: Scope, facts: Facts) -> None:
+        """Look at what is asked for an attribute, and at the attribute if that may be anything."""
+        before = self._notes
+        self._expression(node.value, scope, facts)
+        if before == self._notes and self._meanings.may_hide(node, scope):
+            self._note(node, scope, node.attr, "unresolved")
 
     def _note(self, node: ast.expr, scope: Scope, function: str, kind: str) -> None:
         read = Read(self._path, scope.key or MODULE_SCOPE, function, kind)
         self._found.setdefault(read, []).append(node.lineno)
+        self._notes += 1
 
     def _implied(self, test: ast.expr, scope: Scope, *, truth: bool) -> Facts:
         return self._kinds.implied(test, scope, truth=truth)
@@ -215,7 +257,7 @@ def _asked_attribute(node: ast.Call, scope: Scope) -> ast.Attribute | None:
     if scope.find(node.func.id) or len(node.args) < 2:  # noqa: PLR2004 - the object and the name
         return None
     owner, name = node.args[:2]
-    if not dotted(owner) or not isinstance(name, ast.Constant):
+    if not isinstance(name, ast.Constant):
         return None
     return ast.copy_location(ast.Attribute(owner, str(name.value), ast.Load()), node)
 
@@ -223,6 +265,20 @@ def _asked_attribute(node: ast.Call, scope: Scope) -> ast.Attribute | None:
 def _is_text(node: ast.stmt) -> bool:
     """Tell whether a statement is a docstring, or a text that stands there alone like one."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _exports(node: ast.stmt) -> bool:
+    """Tell whether a statement only says in ``__all__`` what the module gives to others."""
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+        targets = [node.target]
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        method = node.value.func
+        targets = [method.value] if isinstance(method, ast.Attribute) else []
+    else:
+        targets = []
+    return bool(targets) and all(dotted(target) == "__all__" for target in targets)
 
 
 def _first_line(node: ast.stmt) -> int:

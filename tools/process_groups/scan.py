@@ -116,8 +116,8 @@ def find_tree(
         cache: What earlier scans found; it is added to.
 
     Raises:
-        ScanError: A file is not UTF-8, does not parse or cannot be read, or the tree has no usable
-            ``parallel_state.py``.
+        ScanError: A file is not in its encoding, does not parse or cannot be read, or the tree has
+            no usable ``parallel_state.py``.
     """
     with undisturbed():
         return Scan(blobs, read_blob, ScanCache() if cache is None else cache).run()
@@ -227,7 +227,7 @@ class Scan:
         known = self.cache.holds.get(key)
         if known is None:
             if path not in self._words:
-                self._words[path] = source.words_of(self._read_blob(key[0]))
+                self._words[path] = source.words_of(self._read_blob(key[0]), path)
             known = not self._words[path].isdisjoint(word.encode() for word in words)
             self.cache.holds[key] = known
         return known

@@ -3,7 +3,7 @@
 import ast
 from typing import Optional
 
-from process_groups.bindings import Binding, Definition, Names, ScopeNode, Uses
+from process_groups.bindings import Binding, Definition, Function, Names, ScopeNode, Uses
 
 
 class Scope:
@@ -71,6 +71,13 @@ class Scope:
         """Return what ``name`` is bound to where it is found, or nothing."""
         place = self.find(name)
         return place.names.bound.get(name, []) if place is not None else []
+
+    def is_object(self, name: str) -> bool:
+        """Tell whether ``name`` is the first parameter of a method: the object, or its class."""
+        if not isinstance(self.node, Function) or self.parent is None:
+            return False
+        first = [*self.node.args.posonlyargs, *self.node.args.args][:1]
+        return isinstance(self.parent.node, ast.ClassDef) and name in {arg.arg for arg in first}
 
     def module(self) -> "Scope":
         """Return the file's outermost scope."""

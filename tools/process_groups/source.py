@@ -1,8 +1,10 @@
 """The text of a file: decoded, parsed, and searched for names without being parsed."""
 
 import ast
+import io
 import re
 import symtable
+import tokenize
 from bisect import bisect_left
 from typing import NamedTuple, NoReturn
 
@@ -14,6 +16,8 @@ Words = frozenset[str]
 
 # Any byte above ASCII may belong to a name.
 _WORD = re.compile(rb"[A-Za-z_\x80-\xff][0-9A-Za-z_\x80-\xff]*")
+# How Python itself finds a declaration, which stands in one of the first two lines.
+_ENCODING = re.compile(rb"(?:\xef\xbb\xbf)?(?:.*\n)?[ \t\f]*#.*?coding[:=]")
 _OUTWARD = re.compile(r"\b(?:global|nonlocal)\s")
 _LINE_END = re.compile(r"\n")
 
@@ -38,7 +42,7 @@ def parse(data: bytes, path: str) -> Source:
     """Return a file's parsed text.
 
     Raises:
-        ScanError: It is not UTF-8 or does not parse.
+        ScanError: It is not in its encoding or does not parse.
     """
     text = decode(data, path)
     try:
@@ -53,7 +57,7 @@ def check_syntax(data: bytes, path: str) -> None:
     """Check that a file is Python, without building its tree: a third of what parsing costs.
 
     Raises:
-        ScanError: It is not UTF-8 or does not parse.
+        ScanError: It is not in its encoding or does not parse.
     """
     try:
         symtable.symtable(decode(data, path), path, "exec")
@@ -64,25 +68,37 @@ def check_syntax(data: bytes, path: str) -> None:
 def decode(data: bytes, path: str) -> str:
     """Return a file's text, with line feeds alone as line ends.
 
+    It is in UTF-8 unless one of its first two lines declares another encoding.
+
     Raises:
-        ScanError: It is not UTF-8.
+        ScanError: It is not in that encoding, or Python knows none of that name.
     """
+    encoding = "utf-8-sig"
     try:
-        text = data.decode("utf-8-sig")
+        if _declares_encoding(data):
+            encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ScanError(f"{path}:{line}: is not UTF-8: {error.reason}") from error
+        name = encoding.removesuffix("-sig").upper()
+        raise ScanError(f"{path}:{line}: is not {name}: {error.reason}") from error
+    except (SyntaxError, LookupError, ValueError) as error:
+        raise ScanError(f"{path}: cannot be decoded: {error}") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def words_of(data: bytes) -> set[bytes]:
-    """Return everything in a file that may be a name."""
-    return set(_WORD.findall(data))
+def words_of(data: bytes, path: str) -> set[bytes]:
+    """Return everything in a file that may be a name, in UTF-8; errors as for ``decode``."""
+    return set(_WORD.findall(decode(data, path).encode() if _declares_encoding(data) else data))
+
+
+def _declares_encoding(data: bytes) -> bool:
+    return _ENCODING.match(data) is not None
 
 
 def lines_with(text: str, words: Words) -> list[int]:
     """Return the numbers of the lines that hold one of ``words``, sorted."""
-    here = sorted(words & {word.decode() for word in words_of(text.encode())})
+    here = sorted(words & {word.decode() for word in _WORD.findall(text.encode())})
     if not here:
         return []
     ends = [match.start() for match in _LINE_END.finditer(text)]

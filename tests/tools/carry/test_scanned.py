@@ -40,6 +40,10 @@ LINKS = {
         {f"{CORE}/l.py": "k.py", f"{CORE}/k.py": "a.py"},
         {f"{CORE}/l.py": "a", f"{CORE}/k.py": "a"},
     ),
+    "through a linked folder": (
+        {f"{CORE}/l.py": "k/c.py", f"{CORE}/k": "../../other"},
+        {f"{CORE}/l.py": "c", f"{CORE}/k/c.py": "c"},
+    ),
     "folder around it": ({f"{CORE}/sub/l": ".."}, {}),
     "text": ({f"{CORE}/l.md": "nowhere.md"}, {}),
 }
@@ -51,20 +55,34 @@ def test_links_are_followed(case, paths_in):
     assert paths_in(links) == PLAIN | found
 
 
-BROKEN = {
+NOWHERE = {
     "file": {f"{CORE}/l.py": "gone.py"},
     "folder": {f"{CORE}/l": "gone"},
-    "outside": {f"{CORE}/l": "/usr"},
-    "in a circle": {f"{CORE}/l": "k", f"{CORE}/k": "l"},
+    "in a circle": {f"{CORE}/l.py": "k.py", f"{CORE}/k.py": "l.py"},
+    "through a file": {f"{CORE}/l.py": "a.py/b.py"},
+    "lock of an editor": {f"{CORE}/.#a.py": "somebody@host.1234:5678"},
 }
 
 
-@pytest.mark.parametrize("case", BROKEN)
-def test_a_link_that_leads_nowhere_is_named(case, paths_in):
+@pytest.mark.parametrize("case", NOWHERE)
+def test_a_link_that_leads_nowhere_brings_nothing(case, paths_in):
+    assert paths_in(NOWHERE[case]) == PLAIN
+
+
+OUTSIDE = {
+    "folder": {f"{CORE}/l": "/usr"},
+    "file": {f"{CORE}/l.py": "/etc/other.py"},
+    "relative": {f"{CORE}/l.py": "../../../other.py"},
+    "by another link": {f"{CORE}/l.py": "k/other.py", f"{CORE}/k": "/usr"},
+}
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_a_link_out_of_the_tree_is_named(case, paths_in):
     with pytest.raises(Refusal) as refusal:
-        paths_in(BROKEN[case])
-    path = min(BROKEN[case])
-    assert str(refusal.value) == f"{path}: is a link that leads to no file or folder of the tree"
+        paths_in(OUTSIDE[case])
+    assert "is a link out of the tree, to what cannot be scanned" in str(refusal.value)
+    assert str(refusal.value).startswith(f"{CORE}/")
 
 
 def test_a_submodule_is_named(tmp_path):
@@ -76,4 +94,22 @@ def test_a_submodule_is_named(tmp_path):
         python_blobs(repository, head := repository.resolve("HEAD"))
     assert str(refusal.value) == (
         f"{CORE}/module: is a submodule, whose files cannot be scanned in {head[:12]}"
+    )
+
+
+def test_a_link_into_a_submodule_is_named(tmp_path):
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / CORE).mkdir(parents=True)
+    (tmp_path / CORE / "l").symlink_to("../../module/inner")
+    entry = f"160000,{'1' * 40},module"
+    for command in (
+        ["add", "--all"],
+        ["update-index", "--add", "--cacheinfo", entry],
+        ["commit", "-qm", "Start"],
+    ):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    with Repository.open(tmp_path) as repository, pytest.raises(Refusal) as refusal:
+        python_blobs(repository, repository.resolve("HEAD"))
+    assert str(refusal.value) == (
+        f"{CORE}/l: is a link into a submodule, whose files cannot be scanned"
     )

@@ -1,5 +1,6 @@
 """Whole trees: errors, what is kept between scans, and what must not matter."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,6 +58,14 @@ def test_a_directory_is_scanned_as_its_blobs_are(tree: Callable[..., Path], base
 ERRORS = {
     "no Python": (b"parallel_state\n<<<<<<< HEAD\n", ":2: is no Python: invalid syntax"),
     "not UTF-8": (b"x = 1\ny = '\xe9'\n", ":2: is not UTF-8: invalid continuation byte"),
+    "not as declared": (
+        b"# coding: ascii\ny = '\xe9'\n",
+        ":2: is not ASCII: ordinal not in range(128)",
+    ),
+    "no such encoding": (
+        b"# coding: klingon\ny = 1\n",
+        ": cannot be decoded: unknown encoding: klingon",
+    ),
 }
 
 
@@ -94,12 +103,77 @@ def test_a_file_nested_too_deeply_is_named(tree: Callable[..., Path]) -> None:
         scan_directory(root)
 
 
-def test_a_dangling_link_is_named(tree: Callable[..., Path]) -> None:
-    root = tree()
+def test_what_is_no_file_ends_no_scan(tree: Callable[..., Path]) -> None:
+    root = tree(a=READ)
     (root / CORE / "gone.py").symlink_to("nowhere.py")
+    (root / CORE / "circle.py").symlink_to("circle.py")
+    (root / CORE / ".#a.py").symlink_to("somebody@host.1234:5678")
+    os.mkfifo(root / CORE / "pipe.py")
+    (root / CORE / "folder.py").mkdir()
+    (root / CORE / "folder.py" / "b.py").write_text(READ)
+    assert {read.path for read in scan_directory(root)} == {
+        f"{CORE}/a.py",
+        f"{CORE}/folder.py/b.py",
+    }
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="whoever may read everything cannot be refused")
+@pytest.mark.parametrize("name", ["a.py", "folder"])
+def test_what_may_not_be_read_is_named(name: str, tree: Callable[..., Path]) -> None:
+    root = tree(a=READ)
+    (root / CORE / "folder").mkdir()
+    (root / CORE / name).chmod(0)
+    try:
+        with pytest.raises(ScanError) as error:
+            scan_directory(root)
+    finally:
+        (root / CORE / name).chmod(0o700)
+    assert str(error.value) == f"{CORE}/{name}: cannot be read: Permission denied"
+
+
+def test_a_folder_that_goes_during_the_scan_is_named(
+    tree: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree(a=READ)
+    scandir = os.scandir
+
+    def gone(path: str) -> object:
+        return scandir(f"{path}/gone") if str(path).endswith("folder") else scandir(path)
+
+    (root / CORE / "folder").mkdir()
+    monkeypatch.setattr(os, "scandir", gone)
     with pytest.raises(ScanError) as error:
         scan_directory(root)
-    assert str(error.value) == f"{CORE}/gone.py: cannot be read: No such file or directory"
+    assert str(error.value) == f"{CORE}/folder/gone: cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "declaration"),
+    [
+        ("latin-1", "# -*- coding: latin-1 -*-"),
+        ("cp1251", "# vim: set fileencoding=cp1251 :"),
+        ("shift_jis", "#!/usr/bin/env python3\n# coding=shift_jis"),
+        ("utf-8", "# coding: utf-8"),
+        ("utf-8-sig", "# coding: utf-8"),
+        ("utf-7", "# coding: utf-7"),
+    ],
+)
+def test_a_declared_encoding_is_read_as_python_does(
+    encoding: str, declaration: str, tree: Callable[..., Path]
+) -> None:
+    root = tree()
+    letter = {"cp1251": "\u0416", "shift_jis": "\u30a2"}.get(encoding, "\xe9")
+    text = f"{declaration}\nx = '{letter}'\n{READ}"
+    (root / CORE / "a.py").write_bytes(text.encode(encoding))
+    (root / CORE / "b.py").write_bytes(f"{declaration}\nx = '{letter}'\n".encode(encoding))
+    assert scan_directory(root) == {Read(f"{CORE}/a.py", "<module>", "tp_rank", "accessor"): 1}
+
+
+def test_a_name_that_an_encoding_hides_is_found(tree: Callable[..., Path]) -> None:
+    root = tree()
+    hidden = READ.replace("parallel_state", "parallel+AF8-state").replace("tp_rank", "tp+AF8-rank")
+    (root / CORE / "a.py").write_bytes(b"# coding: utf-7\n" + hidden.encode())
+    assert scan_directory(root) == {Read(f"{CORE}/a.py", "<module>", "tp_rank", "accessor"): 1}
 
 
 def test_a_link_is_followed(tree: Callable[..., Path], tmp_path: Path) -> None:

@@ -228,7 +228,11 @@ class SecondReading:
         found: Counter[tuple[str, str, str]] = Counter()
         for name, module in self.modules.items():
             if self.paths[name] not in OUTSIDE:
-                places = {place for code in module.all.values() for place in self._in(module, code)}
+                places = {
+                    place
+                    for code in module.all.values()
+                    for place in (*self._in(module, code), *self._attributes(module, code))
+                }
                 found.update((self.paths[name], scope, read) for scope, read, _ in places)
         return found
 
@@ -257,6 +261,22 @@ class SecondReading:
                     root -= 1
                 if not self._is_other_class(module, code, items[root], items[root + 1 : number]):
                     yield scope, f"ProcessGroupCollection.{SHIM}", item.positions
+
+    def _attributes(
+        self, module: Module, code: types.CodeType
+    ) -> Iterator[tuple[str, str, object]]:
+        """What imports in the body of a class give it."""
+        if code is module.code or code.co_flags & OPTIMIZED:
+            return
+        for first, *rest in runs(module.items[id(code)]):
+            for item in rest if first.opname == "IMPORT_NAME" else ():
+                if item.opname == "IMPORT_FROM":
+                    name, level, _ = first.argval
+                    target = f"{absolute(name, level, module.package)}.{item.argval}"
+                    for end in self._resolve(target, frozenset()):
+                        owner, _, last = end.rpartition(".")
+                        if owner == GRID and last in self.names:
+                            yield module.scopes[id(code)], last, item.positions
 
     def _read(
         self, module: Module, code: types.CodeType, how: str, root: str, attributes: list[str]
