@@ -95,13 +95,15 @@ class CommandFiles:
             return start, None
         else:
             offered = self._repository.entry(merging.merged.tree, path)
-        theirs = self._repository.entry(merging.theirs, path)
+        ours, theirs = (
+            self._repository.entry(side, path) for side in (merging.ours, merging.theirs)
+        )
         whose = ""
         if offered is None or offered.oid != start.oid:
             whose = "a person"
         elif conflict is not None:
             whose = merging.source
-        elif theirs is not None and theirs.oid != start.oid:
+        elif ours and theirs and start.oid not in {ours.oid, theirs.oid}:
             other = Entry(start.mode, theirs.oid)
             return self._from_merge(command, inputs, start, other, merging)
         how = command.how(whose)

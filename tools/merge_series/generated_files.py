@@ -102,8 +102,11 @@ class GeneratedFiles:
                     made, how[path] = self._commands.make_again(path, tree, start, merging)
                 else:
                     change, content = self._allowlist(tree, merging)
-                    (oid,) = self._repository.write_blobs([content])
-                    made, how[path] = Entry(start.mode, oid), REGENERATED
+                    how[path] = REGENERATED
+                    made = start
+                    if self._repository.read_blob(start.oid) != content:
+                        (oid,) = self._repository.write_blobs([content])
+                        made = Entry(start.mode, oid)
                 if made != now[path]:
                     tree = self._repository.change_tree(tree, {path: made})
                     now = {**now, path: made}

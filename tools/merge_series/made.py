@@ -33,18 +33,15 @@ class Made:
         self._own: _Kept = {}
 
     def find(self, key: str) -> str | None:
-        """The blob that was made, or ``FAILS``; None where that is not known."""
+        """The blob that was made, or ``FAILS``; None where that is not known, or gone."""
         known = self._own.get(key) or self._read().get(key)
-        if known is None or known["blob"] == FAILS:
-            return None if known is None else FAILS
-        try:
-            content = self._repository.read_blob(Sha(known["blob"]))
-        except Refusal:
-            return None
-        # git does not compare what it reads of an object with its id.
-        return (
-            known["blob"] if self._repository.write_blobs([content]) == (known["blob"],) else None
-        )
+        blob = None if known is None else known["blob"]
+        if blob:
+            try:
+                self._repository.read_blob(Sha(blob))
+            except Refusal:
+                return None
+        return blob
 
     def keep(self, key: str, path: str, blob: str) -> None:
         """Keep a result.
