@@ -2,8 +2,11 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
 
+from merge_series.causes import Cause, Sides
+from merge_series.text_merge import Hunk
 from stack.git_answers import Entry
 from stack.merging import BASE, OURS, SUBMODULE, THEIRS, Conflict
 
@@ -36,64 +39,84 @@ def groups(conflicts: Sequence[Conflict]) -> dict[str, tuple[Conflict, ...]]:
     return found
 
 
-def describe(group: Sequence[Conflict], source: str) -> str:
+def describe(group: Sequence[Conflict], sides: Sides, left: Collection[Hunk] | None) -> Cause:
     """What the branch and what is merged did to a path, as one sentence.
 
     Args:
         group: The conflict, followed by those that belong to it.
-        source: What is merged: ``main`` or a PR's name.
+        sides: The branch and what is merged.
+        left: The conflicts in a file of text that are not settled; None for all.
     """
     conflict = group[0]
-    names = {OURS: "the branch", THEIRS: source}
     for kind, paths in conflict.kinds:
         about = kind.removeprefix("CONFLICT").strip(" ()")
-        told = _told(about, paths, group, names)
+        told = _told(about, paths, group, sides)
         if told:
-            return told
-    return _by_stages(conflict, names)
+            return Cause(told)
+    if conflict.is_content and not conflict.driver:
+        return sides.lines(conflict, left)
+    return Cause(_by_stages(conflict, sides))
 
 
-def _told(
-    kind: str, paths: Sequence[str], group: Sequence[Conflict], names: dict[int, str]
-) -> str | None:
+def _told(kind: str, paths: Sequence[str], group: Sequence[Conflict], sides: Sides) -> str | None:
     """The sentence for a kind of conflict that is about more than one path's content."""
-    one, other = _holder(group[0], names)
+    one, other = _holder(group[0])
     told: str | None
     match kind, paths:
         case "rename/rename", (old, ours, theirs):
-            told = f"{names[OURS]} renamed {old} to {ours}, {names[THEIRS]} renamed it to {theirs}"
+            told = (
+                f"{sides.ended(OURS, old)} renamed {old} to {ours}, "
+                f"{sides.ended(THEIRS, old)} renamed it to {theirs}"
+            )
         case "rename/delete", (new, old):
-            told = f"{one} renamed {old} to {new}, {other} deleted it"
+            told = f"{sides.ended(one, old)} renamed {old} to {new}, "
+            told += f"{sides.ended(other, old)} deleted it"
         case "directory rename suggested", (new, old):
-            told = f"{one} put {old} into a directory that {other} renamed; it may belong at {new}"
+            told = (
+                f"{sides.did(one, old)} put {old} into a directory that "
+                f"{sides.ended(other, str(PurePosixPath(old).parent))} renamed; it may belong at "
+                f"{new}"
+            )
         case "directory rename unclear split", (old,):
-            told = f"one side put files into {old}, which the other split into several directories"
+            told = (
+                f"one side put files into {old}, which the other split into several directories: "
+                f"{sides.did(OURS, old)}, {sides.did(THEIRS, old)}"
+            )
         case "file/directory", (_, old):
-            told = f"{one} has a file at {old}, {other} a directory"
+            told = f"{sides.did(one, old)} has a file at {old}, {sides.did(other, old)} a directory"
         case "distinct modes", (path, *_):
             entries = {stage: e for c in group for stage, e in c.stages.items() if stage != BASE}
-            what = [f"{names[stage]} has {_type(e)}" for stage, e in sorted(entries.items())]
+            what = [
+                f"{sides.did(stage, path)} has {_type(e)}" for stage, e in sorted(entries.items())
+            ]
             told = f"{', '.join(what)} at {path}"
-        case "binary", _ if not group[0].driver:
-            told = f"{names[OURS]} and {names[THEIRS]} both changed this binary file"
+        case "binary", (path, *_) if not group[0].driver:
+            told = f"{_each(sides, path)} both changed this binary file"
         case _:
             told = None
     return told
 
 
-def _by_stages(conflict: Conflict, names: dict[int, str]) -> str:
+def _by_stages(conflict: Conflict, sides: Sides) -> str:
     stages = conflict.stages
     ours, theirs = stages.get(OURS), stages.get(THEIRS)
     if ours and theirs and conflict.modes == {SUBMODULE}:
-        return f"{names[OURS]} and {names[THEIRS]} both {_moved(conflict)}"
+        return f"{_each(sides, conflict.path)} both {_moved(conflict)}"
     if ours and theirs and conflict.driver:
-        return f"{names[OURS]} and {names[THEIRS]} both changed it, {_unmerged(conflict)}"
+        return f"{_each(sides, conflict.path)} both changed it, {_unmerged(conflict)}"
     if ours and theirs:
-        return _both(ours, theirs, stages.get(BASE), f"{names[OURS]} and {names[THEIRS]} both")
-    one, other = _holder(conflict, names)
+        return _both(ours, theirs, stages.get(BASE), f"{_each(sides, conflict.path)} both")
+    one, other = _holder(conflict)
     if BASE in stages and (ours or theirs):
-        return f"{one} changed it, {other} deleted it"
-    return conflict.messages[0] if conflict.messages else f"only {one} has it"
+        changed, ended = sides.did(one, conflict.path), sides.ended(other, conflict.path)
+        return f"{changed} changed it, {ended} deleted it"
+    if conflict.messages:
+        return conflict.messages[0]
+    return f"only {sides.did(one, conflict.path)} has it"
+
+
+def _each(sides: Sides, path: str) -> str:
+    return f"{sides.did(OURS, path)} and {sides.did(THEIRS, path)}"
 
 
 def _moved(conflict: Conflict) -> str:
@@ -134,18 +157,16 @@ def _both(ours: Entry, theirs: Entry, base: Entry | None, both: str) -> str:
     differing += [] if ours.mode == theirs.mode else [f"modes ({ours.mode}, {theirs.mode})"]
     if base is None:
         return f"{both} put a file here, with different {' and '.join(differing)}"
-    if ours.mode == theirs.mode:
-        return f"{both} changed the same lines"
     return f"{both} changed it, and have different {' and '.join(differing)}"
 
 
-def _holder(conflict: Conflict, names: dict[int, str]) -> tuple[str, str]:
-    """The side that has the path, and the one that has not."""
-    if OURS in conflict.stages and THEIRS not in conflict.stages:
-        return names[OURS], names[THEIRS]
-    if THEIRS in conflict.stages and OURS not in conflict.stages:
-        return names[THEIRS], names[OURS]
-    return "one side", "the other"
+def _holder(conflict: Conflict) -> tuple[int, int]:
+    """The stage of the side that has the path, and that of the one that has not.
+
+    Where that tells nothing, the branch comes first.
+    """
+    is_theirs = THEIRS in conflict.stages and OURS not in conflict.stages
+    return (THEIRS, OURS) if is_theirs else (OURS, THEIRS)
 
 
 def _type(entry: Entry) -> str:

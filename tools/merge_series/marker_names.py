@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from stack.git_answers import Sha
+from stack.git_answers import Sha, encode
 
 
-def with_names(content: bytes, names: Mapping[Sha, str]) -> bytes:
+def with_names(content: bytes, names: Mapping[Sha, tuple[str, str]]) -> bytes:
     """Rename the sides in the conflict markers of a merge.
 
     Only lines that the merge wrote have the whole id of a side as their label; a path may follow
@@ -14,10 +14,13 @@ def with_names(content: bytes, names: Mapping[Sha, str]) -> bytes:
 
     Args:
         content: A file that a merge left in conflict.
-        names: What to call each side, by its commit.
+        names: What to call each side, by its commit, and what to say after that.
     """
     ids = b"|".join(sha.encode() for sha in names)
-    marker = re.compile(rb"^(<{7,} |>{7,} )(%b)(?=:|\r?$)" % ids, re.MULTILINE)
-    return marker.sub(
-        lambda found: found[1] + names[Sha(found[2].decode())].encode("utf-8"), content
-    )
+    marker = re.compile(rb"^(<{7,} |>{7,} )(%b)(:[^\n]*?)?(?=\r?$)" % ids, re.MULTILINE)
+
+    def named(found: re.Match[bytes]) -> bytes:
+        name, more = names[Sha(found[2].decode())]
+        return found[1] + encode(name) + (found[3] or b"") + (encode(f", {more}") if more else b"")
+
+    return marker.sub(named, content)

@@ -2,25 +2,27 @@
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series import messages
+from merge_series.causes import BRANCH, Sides
 from merge_series.command_files import Merging
-from merge_series.conflicts import groups
+from merge_series.conflicts import describe, groups
 from merge_series.foreseen import foreseen
 from merge_series.generated_files import FILE_MODES, REGENERATED, GeneratedFiles, MadeAgain
 from merge_series.messages import BY_PERSON
 from merge_series.plan import sources
 from merge_series.recorded import Recorded
-from merge_series.records import AllowlistChange, Beyond, MergeRecord, SettledFile
+from merge_series.records import AllowlistChange, Beyond, BroughtMain, MergeRecord, SettledFile
 from merge_series.resolve import Settled, Side, Sources, Unsettled, entries, is_left, settle
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha, decode
 from stack.merging import BASE, OURS, THEIRS, Conflict, Merge, TreeMerger
 from stack.model import PullRequest
+from stack.refs import heads
 from stack.repository import Repository
 
 REFRESH_SUBJECT = "Refresh the process-group allowlist"
@@ -71,12 +73,14 @@ class Stopped:
         settled: Conflicts that are settled, with the files' new bytes.
         unsettled: Conflicts that are not.
         merge: What git made of it.
+        brought: What a dependency brings of main.
     """
 
     planned: Planned
     settled: tuple[Settled, ...]
     unsettled: tuple[Unsettled, ...]
     merge: Merge
+    brought: BroughtMain | None
 
     @property
     def parts(self) -> tuple[Settled, ...]:
@@ -109,6 +113,7 @@ class Merger:
         self._generated = GeneratedFiles(repository, carrier, scanner, told)
         self._main = main
         self._recorded = Recorded(repository)
+        self._counted: dict[tuple[tuple[Sha, ...], ...], BroughtMain | None] = {}
         # Git's own merges, which take the time, may be made at once; the rest is one at a time.
         self._lock = threading.Lock()
 
@@ -157,7 +162,8 @@ class Merger:
         settled = tuple(end for end in ends if isinstance(end, Settled))
         unsettled = tuple(end for end in ends if isinstance(end, Unsettled))
         if unsettled:
-            return Stopped(planned, settled, unsettled, merged)
+            told = tuple(self._told(planned, merged, unsettled))
+            return Stopped(planned, settled, told, merged, self._brought(planned))
         tree = self._repository.change_tree(merged.tree, entries(self._repository, settled))
         files = [SettledFile(s.path, s.how, conflicted=True) for s in settled]
         return self._commit(planned, merged, tree, files)
@@ -256,7 +262,12 @@ class Merger:
         files = _with_stale(settled, again)
         self._check_named(merged.tree, again.tree, files)
         message = messages.whole(
-            planned.subject, files, again.allowlist, planned.beyond, planned.trailers
+            planned.subject,
+            self._brought(planned),
+            files,
+            again.allowlist,
+            planned.beyond,
+            planned.trailers,
         )
         commit = self._repository.commit_tree(again.tree, [planned.ours, planned.theirs], message)
         return self._record(planned, commit, files, again.allowlist)
@@ -323,7 +334,22 @@ class Merger:
             subject=planned.subject,
             settled=files,
             allowlist=change,
+            brought=self._brought(planned),
         )
+
+    def _brought(self, planned: Planned) -> BroughtMain | None:
+        """What a dependency brings of main that the branch has not."""
+        if planned.source is None or planned.beyond is not None:
+            return None
+        has, mine = (
+            self._repository.merge_bases(commit, self._main)
+            for commit in (planned.theirs, planned.ours)
+        )
+        if (has, mine) not in self._counted:
+            # Once for all branches of a sync, which mostly stand on the same commits of main.
+            count = len(self._repository.commits(*has, *(f"^{sha}" for sha in mine)))
+            self._counted[has, mine] = BroughtMain(count, has[0]) if count else None
+        return self._counted[has, mine]
 
     def _settle(self, planned: Planned, merged: Merge) -> list[Settled | Unsettled]:
         generated = self._generated
@@ -342,6 +368,35 @@ class Merger:
             ends.append(settle(sources, group, among))
         return ends
 
+    def _told(
+        self, planned: Planned, merged: Merge, unsettled: Iterable[Unsettled]
+    ) -> Iterator[Unsettled]:
+        """What is left to a person, each with what the sides did and by which commits."""
+        sides = self._sides(planned)
+        by_path = groups(merged.conflicts)
+        for end in unsettled:
+            cause = describe(by_path[end.path], sides, end.left)
+            why = "; ".join(filter(None, (cause.told, end.why)))
+            yield replace(end, why=why, by=cause.by)
+
+    def _sides(self, planned: Planned) -> Sides:
+        series, own = self._carrier.series, planned.pull_request
+        held = (
+            series.closure(own) if planned.source is None else series.closure(planned.source, own)
+        )
+        found = heads(self._repository, [pr.branch for pr in held])
+        return Sides(
+            repository=self._repository,
+            commits={OURS: planned.ours, THEIRS: planned.theirs},
+            names={OURS: BRANCH, THEIRS: planned.source_name},
+            main=self._main,
+            heads={
+                BRANCH if pr == own else pr.name: found[pr.branch]
+                for pr in held
+                if pr.branch in found
+            },
+        )
+
     def _sources(self, planned: Planned, merged: Merge) -> Sources:
         closure = self._carrier.series.closure
         held = () if planned.source is None else closure(planned.source)
@@ -349,7 +404,6 @@ class Merger:
             repository=self._repository,
             carrier=self._carrier,
             recorded=self._recorded,
-            source=planned.source_name,
             ours=Side(planned.ours, closure(planned.pull_request), self._main),
             theirs=Side(planned.theirs, held, self._main),
             merge=merged,

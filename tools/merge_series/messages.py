@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from merge_series.history import ABSORBS
-from merge_series.records import AllowlistChange, Beyond, SettledFile
+from merge_series.records import AllowlistChange, Beyond, BroughtMain, SettledFile
 from stack.model import PullRequest
 from stack.words import counted
 
@@ -22,8 +22,9 @@ def side(pull_request: PullRequest) -> str:
     return f"{pull_request.branch} ({pull_request.name})"
 
 
-def whole(
+def whole(  # noqa: PLR0913, PLR0917 - what a merge is made of
     subject: str,
+    brought: BroughtMain | None,
     settled: Sequence[SettledFile],
     allowlist: AllowlistChange | None,
     beyond: Beyond | None,
@@ -31,6 +32,7 @@ def whole(
 ) -> str:
     """The message of a merge, without the sign-off."""
     parts = [subject] if beyond is None else [subject, beyond.body]
+    parts += [] if brought is None else [f"Brings {brought}."]
     if beyond is None or settled or allowlist:
         parts.append(body(settled, allowlist))
     absorbs = () if beyond is None else beyond.absorbs

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from merge_series.journal import DoneSync, FileChange, Journal
 from merge_series.kept import read_json, remove_unfinished, write_json
-from merge_series.records import Beyond, MergeRecord, Said, SettledFile
+from merge_series.records import Beyond, BroughtMain, MergeRecord, Said, SettledFile
 from merge_series.transaction import carry_out, repair
 from merge_series.worktrees import followers
 from stack.errors import ExitCode, Refusal
@@ -38,6 +38,7 @@ class Pending:
         unsettled: Paths left to the person, each with the reason.
         beyond: Beyond what it is merged; None if beyond the merge base.
         trailers: What the end of its message records, a line each.
+        brought: What a dependency brings of main.
     """
 
     branch: str
@@ -48,6 +49,7 @@ class Pending:
     unsettled: dict[str, str]
     beyond: Beyond | None = None
     trailers: tuple[str, ...] = ()
+    brought: BroughtMain | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +242,8 @@ def _stopped(data: dict[str, Any]) -> StoppedSync:
     beyond = data["pending"].get("beyond")
     beyond = None if beyond is None else Beyond.from_json(beyond)
     trailers = tuple(data["pending"].get("trailers", ()))
-    more = {"settled": settled, "beyond": beyond, "trailers": trailers}
+    brought = BroughtMain.from_json(data["pending"].get("brought"))
+    more = {"settled": settled, "beyond": beyond, "trailers": trailers, "brought": brought}
     pending = Pending(**{**data["pending"], **more})
     said = Said.from_json(data["said"])
     return StoppedSync(**{**data, "merged": merged, "pending": pending, "said": said})

@@ -15,7 +15,7 @@ from stack.command_line import typed
 from stack.committing import signed_off
 from stack.errors import ExitCode, Refusal
 from stack.git_answers import Entry, Sha, decode, encode
-from stack.merging import CONFLICT_MARKER
+from stack.merging import CONFLICT_MARKER, OURS, THEIRS
 from stack.repository import Repository
 
 CONTINUE = "merge_series sync --continue"
@@ -113,12 +113,22 @@ def _with_names(worktree: Repository, tree: Sha, offer: Offer) -> dict[str, byte
     if planned.beyond is not None:
         theirs = planned.beyond.source
     # What git merged, and what the rules did, where these are not the same commits.
-    names = dict(zip(stopped.merge.sides, (ours, theirs), strict=True))
-    names |= {planned.ours: ours, planned.theirs: theirs}
-    paths = [unsettled.path for unsettled in stopped.unsettled]
-    found = worktree.entries(tree, *paths)
+    named = {OURS: ours, THEIRS: theirs}
+    commits = (
+        *zip(named, stopped.merge.sides, strict=True),
+        (OURS, planned.ours),
+        (THEIRS, planned.theirs),
+    )
+    by = {unsettled.path: unsettled.by for unsettled in stopped.unsettled}
+    found = worktree.entries(tree, *by)
     read = {p: worktree.read_blob(e.oid) for p, e in found.items() if e.mode in FILE_MODES}
-    renamed = {path: with_names(content, names) for path, content in read.items()}
+    renamed = {
+        path: with_names(
+            content,
+            {commit: (named[stage], by[path].get(stage, "")) for stage, commit in commits},
+        )
+        for path, content in read.items()
+    }
     return {path: content for path, content in renamed.items() if content != read[path]}
 
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from stack.git_answers import Sha
+from stack.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,28 @@ class AllowlistChange:
 
 
 @dataclass(frozen=True, slots=True)
+class BroughtMain:
+    """What the merge of a dependency brings of main.
+
+    Attributes:
+        count: How many commits.
+        commit: The newest of them.
+    """
+
+    count: int
+    commit: Sha
+
+    def __str__(self) -> str:
+        """It as a phrase."""
+        return f"{counted(self.count, 'commit')} of main up to {self.commit[:12]}"
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any] | None) -> Self | None:
+        """It as JSON holds it; None if nothing."""
+        return None if data is None else cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
 class MergeRecord:
     """One merge commit of a sync.
 
@@ -105,6 +128,7 @@ class MergeRecord:
         subject: First line of its message.
         settled: Files that git alone did not settle.
         allowlist: What became of the allowlist; None where the branch has none.
+        brought: What a dependency brought of main.
     """
 
     branch: str
@@ -115,6 +139,7 @@ class MergeRecord:
     subject: str
     settled: tuple[SettledFile, ...] = field(default=())
     allowlist: AllowlistChange | None = None
+    brought: BroughtMain | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON holds it."""
@@ -128,7 +153,8 @@ class MergeRecord:
         if listed is not None:
             change = AllowlistChange(**{**listed, "added": tuple(listed["added"])})
         settled = tuple(SettledFile(**file) for file in data["settled"])
-        return cls(**{**data, "settled": settled, "allowlist": change})
+        brought = BroughtMain.from_json(data.get("brought"))
+        return cls(**{**data, "settled": settled, "allowlist": change, "brought": brought})
 
     @property
     def conflicts(self) -> tuple[SettledFile, ...]:

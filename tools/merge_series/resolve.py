@@ -4,14 +4,14 @@ Each resolver either rebuilds the file from its sources or says why it does not.
 sure leaves the file to a person: a wrong silent merge is the worst thing this program can do.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from carry.carried import Carrier
-from merge_series.conflicts import describe
 from merge_series.generated_files import FILE_MODES
 from merge_series.recorded import Recorded
+from merge_series.text_merge import Hunk
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha
 from stack.lazy import Lazy
@@ -69,13 +69,17 @@ class Unsettled:
 
     Attributes:
         path: The path.
-        why: What each side did, and why no rule settles it.
+        why: Why no rule settles it; empty where none is meant to.
         part: What of it is settled already; conflict markers are around the rest.
+        left: The rest; None if that is all.
+        by: The commits of a side that changed what is in conflict, by its stage.
     """
 
     path: str
     why: str
     part: Settled | None = None
+    left: tuple[Hunk, ...] | None = None
+    by: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,6 @@ class Sources:
         repository: The fork.
         carrier: The series and its edits.
         recorded: What people settled before; None where that does not count.
-        source: What is merged: ``main`` or a PR's name.
         ours: The branch.
         theirs: What is merged into it.
         merge: What git made of them.
@@ -95,7 +98,6 @@ class Sources:
     repository: Repository
     carrier: Carrier
     recorded: Recorded | None
-    source: str
     ours: Side
     theirs: Side
     merge: Merge
@@ -129,20 +131,21 @@ def settle(
         among: All conflicts of the merge, in this form.
     """
     conflict = group[0]
-    reasons = [describe(group, sources.source)]
+    reasons = []
     part = None
+    left: tuple[Hunk, ...] | None = None
     for resolver in (_by_edits, _by_imports):
         end = resolver(sources, conflict)
         if isinstance(end, Settled):
             return end
         if isinstance(end, Unsettled):
             reasons.append(end.why)
-            part = end.part
+            part, left = end.part, end.left
     again = None if sources.recorded is None else sources.recorded.find(group, among)
     if again is not None:
         how = again.how(sources.repository, sources.ours.commit, sources.theirs.commit)
         return Settled(conflict.path, again.mode, again.content, how)
-    return Unsettled(conflict.path, "; ".join(reasons), part)
+    return Unsettled(conflict.path, "; ".join(reasons), part, left)
 
 
 def is_left(
@@ -247,8 +250,8 @@ def _by_imports(sources: Sources, conflict: Conflict) -> Settled | Unsettled | N
     whole = Settled(conflict.path, stages[OURS].mode, content, how)
     if not merged.left:
         return whole
-    why = f"{how}, and {counted(merged.left, 'place')} left"
-    return Unsettled(conflict.path, why, whole)
+    left = tuple(piece for piece in merged.pieces if isinstance(piece, Hunk))
+    return Unsettled(conflict.path, f"{how}, and {counted(len(left), 'place')} left", whole, left)
 
 
 def _texts(repository: Repository, conflict: Conflict) -> list[bytes]:

@@ -43,7 +43,9 @@ class Handover:
         planned = stopped.planned
         files = self._merger.offered(stopped)
         settled = _files(waiting.pending)
-        message = messages.whole(planned.subject, settled, None, planned.beyond, planned.trailers)
+        message = messages.whole(
+            planned.subject, stopped.brought, settled, None, planned.beyond, planned.trailers
+        )
         kept = [record.commit for record in waiting.merged]
         kept += [] if planned.beyond is None else [planned.beyond.base]
         offer = person.Offer(stopped, waiting.main_name, message, files, tuple(kept))
@@ -186,6 +188,7 @@ def describe(stopped: Stopped) -> Pending:
         unsettled={u.path: u.why for u in stopped.unsettled},
         beyond=planned.beyond,
         trailers=planned.trailers,
+        brought=stopped.brought,
     )
 
 

@@ -226,9 +226,11 @@ class Syncer:
                     branch = pull_request.branch
                     if isinstance(result, Stopped):
                         source = result.planned.source_name
-                        self._told(f"{branch}: merging {source} needs a person")
+                        brings = f"; it brings {result.brought}" if result.brought else ""
+                        self._told(f"{branch}: merging {source} needs a person{brings}")
                         return tuple(merged), result
-                    self._told(f"{branch}: merged {result.source}{_conflicts(result)}")
+                    brought = f", with {result.brought}" if result.brought else ""
+                    self._told(f"{branch}: merged {result.source}{brought}{_conflicts(result)}")
                     merged.append(result)
         self._tell_emptied({record.branch for record in merged}, tips, main)
         for sentence in left_behind(self._repository, self._carrier, main).values():

@@ -147,10 +147,12 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
         return ExitCode.DONE
     people.print(f"{pending.branch}: merging {pending.source} needs a person for:")
     for path, why in pending.unsettled.items():
-        people.print(f"  {path}: {why}")
-    if pending.settled:
+        _say(f"  {path}: {why}")
+    # A file that is settled in part stands above, with what is left of it.
+    settled = [file for file in pending.settled if file.path not in pending.unsettled]
+    if settled:
         people.print("Settled already:")
-    for file in pending.settled:
+    for file in settled:
         people.print(f"  {file.path}: {file.how}")
     if worktree is None:
         people.print(_DRY_RUN)

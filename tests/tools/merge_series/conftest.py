@@ -130,6 +130,16 @@ class World:
         """A command as messages name it: with the options that ``run`` gives."""
         return f"merge_series --repo {self.fork} --series {self.root / 'SERIES.md'} {command}"
 
+    def named(self, revision: str) -> str:
+        """A commit as messages name it."""
+        commit, _, subject = self.git("log", "-1", "--format=%H %s", revision, "--").partition(" ")
+        return f"{commit[:12]} '{subject}'"
+
+    def brought(self, count: int = 1) -> str:
+        """What the merge of a dependency brings of main, as messages say it."""
+        commits = f"{count} commit{'' if count == 1 else 's'}"
+        return f"{commits} of main up to {self.git('rev-parse', 'main')[:12]}"
+
     def graph(self, *branches: str) -> str:
         """The whole commit graph of the branches."""
         lines = self.git(

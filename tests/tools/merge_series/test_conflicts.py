@@ -84,7 +84,7 @@ CLASSES = {
     "code": (
         write("f", LINES.replace("line 5", "A")),
         write("f", LINES.replace("line 5", "B")),
-        {"f": "the branch and #1 both changed the same lines"},
+        {"f": "the branch and #1 both changed line 6"},
     ),
     "add/add": (
         write("n", "a\n"),
@@ -143,7 +143,12 @@ CLASSES = {
     "directory split": (
         both(rename("d/one", "e/one"), rename("d/two", "h/two")),
         write("d/three", "3\n"),
-        {"d": "one side put files into d, which the other split into several directories"},
+        {
+            "d": (
+                "one side put files into d, which the other split into several directories: "
+                "the branch, #1"
+            )
+        },
     ),
     "mode": (
         executable("n", "a\n"),
@@ -251,8 +256,12 @@ def test_a_person_is_told_what_each_side_did(two_sides, name):
         stopped = merger.merge(Planned(pull_request, source, heads["ours"], heads["theirs"]))
     assert isinstance(stopped, Stopped)
     assert stopped.settled == ()
+    # Each side by the commit with which it did so.
+    mine, other = (f"{two_sides.named(branch)}" for branch in ("ours", "theirs"))
     assert {end.path: end.why for end in stopped.unsettled} == {
-        path.replace("{theirs}", heads["theirs"]): why.replace("#1", "#2")
+        path.replace("{theirs}", heads["theirs"]): why.replace(
+            "the branch", f"the branch's {mine}", 1
+        ).replace("#1", f"#2's {other}")
         for path, why in told.items()
     }
 

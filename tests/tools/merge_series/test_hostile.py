@@ -124,7 +124,8 @@ def test_the_attributes_that_are_checked_out_change_no_offered_merge(world, attr
     world.commit("by-hand", {".gitattributes": f"* {attribute}\n"}, "Set an attribute")
     stop(world)
     assert (world.desk / NOTES).read_text() == (
-        "one\n<<<<<<< by-hand (#3)\nTWO\n=======\n2\n>>>>>>> ratchet (#1)\nthree\n"
+        f"one\n<<<<<<< by-hand (#3), by {world.named('by-hand~')}\nTWO\n=======\n2\n"
+        f">>>>>>> ratchet (#1), by main's {world.named('main')}\nthree\n"
     )
     world.git("add", NOTES, where=world.desk)
     done = world.run("sync", "--continue")

@@ -7,15 +7,16 @@ from hypothesis import strategies as st
 from merge_series.marker_names import with_names
 
 OURS, THEIRS = "a" * 40, "b" * 40
-NAMES = {OURS: "experts (#8045)", THEIRS: "main"}
+NAMES = {OURS: ("experts (#8045)", ""), THEIRS: ("main", "by 1a2b3c4 'Drop (#7)'")}
 
 
 @pytest.mark.parametrize(
     ("line", "named"),
     [
         (f"<<<<<<< {OURS}\n", "<<<<<<< experts (#8045)\n"),
-        (f">>>>>>> {THEIRS}\r\n", ">>>>>>> main\r\n"),
-        (f">>>>>>> {THEIRS}", ">>>>>>> main"),
+        (f">>>>>>> {THEIRS}\r\n", ">>>>>>> main, by 1a2b3c4 'Drop (#7)'\r\n"),
+        (f">>>>>>> {THEIRS}", ">>>>>>> main, by 1a2b3c4 'Drop (#7)'"),
+        (f">>>>>>> {THEIRS}:a b\r\n", ">>>>>>> main:a b, by 1a2b3c4 'Drop (#7)'\r\n"),
         (f"<<<<<<< {OURS}:a/b.py\n", "<<<<<<< experts (#8045):a/b.py\n"),
         (f"<<<<<<<<< {OURS}:a/b.py\n", "<<<<<<<<< experts (#8045):a/b.py\n"),
     ],
@@ -40,7 +41,7 @@ def test_any_other_line_stays(line):
 ])))  # fmt: skip
 def test_to_name_sides_by_their_ids_changes_nothing(parts):
     text = b"".join(parts)
-    assert with_names(text, {OURS: OURS, THEIRS: THEIRS}) == text
+    assert with_names(text, {OURS: (OURS, ""), THEIRS: (THEIRS, "")}) == text
     assert with_names(with_names(text, NAMES), NAMES) == with_names(text, NAMES)
 
 
@@ -72,19 +73,24 @@ def test_names_of_both_sides_in_the_worktree(hand):
     done = hand.run("sync")
     assert done.code == 3, done.err
     desk = hand.fork / ".git/merge_series/worktree"
-    top, low = "<<<<<<< top (#9)", ">>>>>>> low (#8)"
+    mine, other = f", by {hand.named('top')}", f", by main's {hand.named('main')}"
+    top, low = f"<<<<<<< top (#9){mine}", f">>>>>>> low (#8){other}"
     assert (desk / "crlf.txt").read_bytes().decode() == (
         f"one\r\n{top}\r\nZWEI\r\n=======\r\n2\r\n{low}\r\nthree\r\n"
     )
     assert (desk / "run.sh").read_text() == f"{top}\nb\n=======\nc\n{low}\n"
     assert (desk / "run.sh").stat().st_mode & 0o111
     assert (desk / "new.txt").read_text() == quoted.replace(
-        "7\n", f"{top}:new.txt\nVII\n=======\nseven\n{low}:old.txt\n", 1
+        "7\n",
+        f"<<<<<<< top (#9):new.txt{mine}\nVII\n=======\nseven\n>>>>>>> low (#8):old.txt{other}\n",
+        1,
     )
     assert (desk / "mixed.bin").read_text() == "\0b\n"
     message = hand.git("rev-parse", "--git-path", "MERGE_MSG", where=desk)
-    assert (desk / message).read_text().splitlines()[:3] == [
+    assert (desk / message).read_text().splitlines()[:5] == [
         "Merge what low does from #8",
+        "",
+        f"Brings {hand.brought()}.",
         "",
         "Conflicted, and how each was settled:",
     ]
@@ -101,7 +107,8 @@ def test_the_name_of_main(hand, main):
     assert hand.run("--main", main, "sync").code == 3
     desk = hand.fork / ".git/merge_series/worktree"
     assert (desk / "notes.txt").read_text() == (
-        f"one\n<<<<<<< low (#8)\nTWO\n=======\n2\n>>>>>>> {main}\nthree\n"
+        f"one\n<<<<<<< low (#8), by {hand.named('low')}\nTWO\n=======\n2\n"
+        f">>>>>>> {main}, by {hand.named('main')}\nthree\n"
     )
     message = hand.git("rev-parse", "--git-path", "MERGE_MSG", where=desk)
     assert (desk / message).read_text() == (

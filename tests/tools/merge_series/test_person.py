@@ -27,7 +27,10 @@ def test_a_stop_says_what_waits_where_and_moves_nothing(stopped):
     said = stopped.said[stopped.said.index("by-hand: merging #1 needs a person for:") :]
     assert said.splitlines() == [
         "by-hand: merging #1 needs a person for:",
-        f"  {NOTES}: the branch and #1 both changed the same lines",
+        (
+            f"  {NOTES}: the branch's {stopped.named('by-hand')} and main's "
+            f"{stopped.named('main')} both changed line 2"
+        ),
         f"The merge waits in {stopped.desk}",
         (
             "Settle it there, git add or commit, then back in this folder run "
@@ -36,7 +39,8 @@ def test_a_stop_says_what_waits_where_and_moves_nothing(stopped):
     ]
     assert stopped.heads() == stopped.heads_before
     assert (stopped.desk / NOTES).read_text() == (
-        "one\n<<<<<<< by-hand (#3)\nTWO\n=======\n2\n>>>>>>> ratchet (#1)\nthree\n"
+        f"one\n<<<<<<< by-hand (#3), by {stopped.named('by-hand')}\nTWO\n=======\n2\n"
+        f">>>>>>> ratchet (#1), by main's {stopped.named('main')}\nthree\n"
     )
 
 
@@ -57,6 +61,8 @@ def test_continue_takes_what_was_staged(stopped):
         stopped.message("by-hand")
         == f"""\
 Merge the list of reads from #1
+
+Brings {stopped.brought()}.
 
 Conflicted, and how each was settled:
 - {NOTES}: by a person
@@ -95,6 +101,8 @@ def test_continue_takes_a_commit_made_by_plain_git(stopped):
         stopped.message("by-hand")
         == f"""\
 Merge the list of reads from #1
+
+Brings {stopped.brought()}.
 
 Conflicted, and how each was settled:
 - {NOTES}: by a person
@@ -331,7 +339,8 @@ def test_what_the_program_could_settle_is_staged_for_the_person(world):
     desk = world.fork / ".git/merge_series/worktree"
     assert (
         f"offsets: merging #1 needs a person for:\n"
-        f"  {NOTES}: the branch and #1 both changed the same lines\n"
+        f"  {NOTES}: the branch's {world.named('offsets')} and main's {world.named('main')} both "
+        "changed line 2\n"
         "Settled already:\n"
         f"  {names}: the edits of #2 applied to main's text\n"
         f"The merge waits in {desk}\n"

@@ -44,6 +44,8 @@ def test_the_same_conflict_is_settled_again_and_says_by_whom(settled):
         == f"""\
 Merge the list of reads from #1
 
+Brings {settled.brought()}.
+
 Conflicted, and how each was settled:
 - {NOTES}: as Ada Test settled it before
 
@@ -151,7 +153,7 @@ def test_a_dropped_sync_keeps_what_was_settled_in_it(world):
     assert world.run("sync", "--continue").code == 3  # by-hand conflicts next
     assert world.run("sync", "--abort").code == 0
     done = world.run("sync")
-    assert "offsets: merged #1, 1 conflict settled\n" in done.err
+    assert f"offsets: merged #1, with {world.brought()}, 1 conflict settled\n" in done.err
     assert "by-hand: merging #1 needs a person for:" in done.err
 
 
@@ -167,6 +169,8 @@ def test_a_settling_that_reaches_beyond_the_conflict_is_named_and_not_used_again
     assert world.message("by-hand").startswith(
         f"""\
 Merge the list of reads from #1
+
+Brings {world.brought()}.
 
 Conflicted, and how each was settled:
 - {NOTES}: by a person
@@ -202,11 +206,13 @@ def test_what_was_settled_together_is_used_together(hand):
     settle(hand, {"x.py": "# f is in y\n", "y.py": "Y = 2\n\n\ndef f(): return 2\n"})
     done = hand.run("sync", "--continue")
     assert done.code == 3, done.err
-    assert "  x.py: the branch and main both changed the same lines" in done.err.splitlines()
+    second, main = (hand.named(branch) for branch in ("second", "main"))
+    assert f"  x.py: the branch's {second} and main's {main} both changed line 1\n" in done.err
     settle(hand, {"x.py": "def f(): return 2\n"})
     assert hand.run("sync", "--continue").code == 0
     assert hand.run("undo").code == 0
     done = hand.run("sync")
     # The last settling of x.py is alone; that of y.py belongs to another.
     assert done.code == 3, done.err
-    assert "  y.py: the branch and main both changed the same lines" in done.err.splitlines()
+    first = hand.named("first")
+    assert f"  y.py: the branch's {first} and main's {main} both changed line 1\n" in done.err

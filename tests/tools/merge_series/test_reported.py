@@ -63,7 +63,8 @@ def test_files_of_one_name_and_different_content_stop_for_a_person(stack):
     before = stack.heads()
     done = stack.run("sync")
     assert done.code == 3
-    assert "  both: the branch and main both put a file here" in done.err
+    mine, main = (stack.named(branch) for branch in ("a", "main"))
+    assert f"  both: the branch's {mine} and main's {main} both put a file here" in done.err
     assert stack.heads() == before
 
 

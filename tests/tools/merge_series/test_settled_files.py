@@ -1,6 +1,7 @@
 """Files that the program settles by itself: imports, edited files, and what it leaves alone."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -50,13 +51,13 @@ def test_a_person_sees_only_the_code_and_the_message_says_both(world):
     assert done.code == 3
     desk = world.fork / ".git/merge_series/worktree"
     assert (
-        f"{SIZES}: the branch and #1 both changed the same lines; its import statements merged by "
-        f"name, and 1 place left Settled already: {SIZES}: its import statements merged by name "
+        f"{SIZES}: the branch's {world.named('by-hand')} and main's {world.named('main')} both "
+        "changed line 6; its import statements merged by name, and 1 place left The merge waits"
     ) in words(done.err)
     assert (desk / SIZES).read_text() == (
         "import os\nfrom x import a, b, c\n\n\ndef f():\n"
-        "<<<<<<< by-hand (#3)\n    return b, os\n=======\n    return c, os\n"
-        ">>>>>>> ratchet (#1)\n"
+        f"<<<<<<< by-hand (#3), by {world.named('by-hand')}\n    return b, os\n=======\n"
+        f"    return c, os\n>>>>>>> ratchet (#1), by main's {world.named('main')}\n"
     )
     stages = world.git("ls-files", "--unmerged", where=desk).splitlines()
     assert [line.split()[2:] for line in stages] == [["1", SIZES], ["2", SIZES], ["3", SIZES]]
@@ -266,7 +267,8 @@ def test_a_commit_by_hand_on_the_edits_goes_to_a_person(world):
     done = world.run("sync")
     assert done.code == 3
     assert (
-        f"{NAMES}: the branch and #1 both changed the same lines; the branch holds more in this "
+        f"{NAMES}: the branch's {world.named('offsets')}, {world.named('offsets~')} and main's "
+        f"{world.named('main')} both changed line 10; the branch holds more in this "
         "file than its edits applied to main The merge waits"
     ) in words(done.err)
 
@@ -277,7 +279,8 @@ def test_a_text_of_main_that_does_not_take_the_edits_goes_to_a_person(world):
     done = world.run("sync")
     assert done.code == 3
     assert (
-        f"{NAMES}: the branch and #1 both changed the same lines; main's text does not take the "
+        f"{NAMES}: the branch's {world.named('offsets')} and main's {world.named('main')} both "
+        "changed line 10; main's text does not take the "
         "edits: megatron/core/names.edits.yml:2: add-args to offset in label: found 0, wanted 1 "
         "The merge waits"
     ) in words(done.err)
@@ -287,7 +290,9 @@ def test_an_edited_file_that_main_removed_goes_to_a_person(world):
     world.commit("main", {NAMES: None}, "Do without the names")
     done = world.run("sync")
     assert done.code == 3
-    assert f"  {NAMES}: the branch changed it, #1 deleted it\nThe merge waits" in done.err
+    mine, main = (world.named(branch) for branch in ("offsets", "main"))
+    told = f"  {NAMES}: the branch's {mine} changed it, main's {main} deleted it\nThe merge waits"
+    assert told in done.err
 
 
 def test_a_list_that_one_side_removed_stays_away(world):
@@ -297,7 +302,7 @@ def test_a_list_that_one_side_removed_stays_away(world):
     assert done.code == 0, done.err
     assert world.git("ls-tree", "-r", "--name-only", "by-hand", world.allowlist) == ""
     assert world.message("by-hand") == (
-        "Merge the list of reads from #1\n\nNo file conflicted.\n\n"
+        f"Merge the list of reads from #1\n\nBrings {world.brought()}.\n\nNo file conflicted.\n\n"
         "Signed-off-by: Ada Test <ada@example.org>"
     )
 
@@ -308,7 +313,12 @@ def test_a_list_that_one_side_removed_and_one_changed_is_for_a_person(world):
     world.commit("main", {NAMES: more}, "Read the group as well")
     done = world.run("sync")
     assert done.code == 3
-    assert f"  {world.allowlist}: #1 changed it, the branch deleted it\n" in done.err
+    # The merge by which the list was made again.
+    assert re.search(
+        f"  {world.allowlist}: #1's merge [0-9a-f]{{12}} 'Merge main into ratchet' changed it, "
+        f"the branch's {world.named('by-hand')} deleted it\n",
+        done.err,
+    )
 
 
 class Careless(Merger):

@@ -240,14 +240,17 @@ def test_settings_change_no_conflict(fork, name, value):
     done = fork.run("sync")
     assert done.returncode == 3
     why = done.stderr.partition("needs a person for:\n")[2].partition("The merge waits")[0]
+    named = ("log", "-1", "--abbrev=12", "--format=%h '%s'")
+    mine, before, main = (fork.git(*named, commit) for commit in ("first", "first~2", "main"))
     assert " ".join(why.split()) == (
-        "e/three: the branch put d/three into a directory that main renamed; it may belong at "
-        "e/three text: the branch and main both changed the same lines"
+        f"e/three: the branch's {mine} put d/three into a directory that main's {main} renamed; "
+        f"it may belong at e/three text: the branch's {mine}, {before} and main's {main} both "
+        "changed lines 1-2"
     )
     desk = fork.folder / ".git/merge_series/worktree"
     assert (desk / "text").read_text() == (
-        "<<<<<<< first (#1)\nOne\nTWO\n=======\nONE\ntwo\n>>>>>>> main\n"
-        + text.partition("two\n")[2]
+        f"<<<<<<< first (#1), by {mine}, {before}\nOne\nTWO\n=======\nONE\ntwo\n"
+        f">>>>>>> main, by {main}\n" + text.partition("two\n")[2]
     )
 
 

@@ -72,8 +72,10 @@ def test_a_clean_sync_merges_dependencies_first_and_then_main(world):
     )
     assert (
         world.message("offsets")
-        == """\
+        == f"""\
 Merge the list of reads from #1
+
+Brings {world.brought()}.
 
 No file conflicted.
 
@@ -94,8 +96,10 @@ def test_a_conflict_in_an_edited_file_is_settled_by_the_edits(world):
     ).replace("str(offset(count))", "str(offset(count, size=own_size()))")
     assert (
         world.message("offsets")
-        == """\
+        == f"""\
 Merge the list of reads from #1
+
+Brings {world.brought()}.
 
 Conflicted, and how each was settled:
 - megatron/core/names.py: the edits of #2 applied to main's text
@@ -121,8 +125,9 @@ def test_an_edited_file_with_a_commit_by_hand_on_top_goes_to_a_person(world):
     done = world.run("sync")
     assert done.code == 3
     assert (
-        "megatron/core/names.py: the branch and #1 both changed the same lines; the branch holds "
-        "more in this file than its edits applied to main"
+        f"megatron/core/names.py: the branch's {world.named('offsets')}, "
+        f"{world.named('offsets~')} and main's {world.named('main')} both changed lines 9-10; the "
+        "branch holds more in this file than its edits applied to main"
     ) in " ".join(done.err.split())
     assert world.heads() == before
 
@@ -183,8 +188,10 @@ def test_generated_files_that_conflict_as_text_are_made_again(world):
     assert done.code == 0, done.err
     assert (
         world.message("by-hand")
-        == """\
+        == f"""\
 Merge the list of reads from #1
+
+Brings {world.brought()}.
 
 Conflicted, and how each was settled:
 - tools/process_groups/allowlist.txt: regenerated from the merged tree
@@ -243,8 +250,8 @@ def test_json_goes_to_stdout_alone(world):
     assert '"source": "main"' in done.out
     assert done.err.splitlines() == [
         "ratchet: merged main",
-        "offsets: merged #1",
-        "by-hand: merged #1",
+        f"offsets: merged #1, with {world.brought()}",
+        f"by-hand: merged #1, with {world.brought()}",
         "3 commits stood on the branches before; 3 of them are reachable now.",
     ]
 

@@ -130,7 +130,6 @@ def _settled(  # noqa: PLR0913, PLR0917 - two sides and what settles their confl
         repository=repository,
         carrier=carrier,
         recorded=None,
-        source=standing.pull_request.name,
         ours=Side(ours.commit, ours.holds, standing.main),
         theirs=Side(theirs.commit, theirs.holds, standing.main),
         merge=merge,

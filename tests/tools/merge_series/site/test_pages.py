@@ -176,6 +176,7 @@ def test_a_pr_page_has_its_text_its_syncs_and_its_commits_whatever_they_say(nast
     root = parse(site / "2.html")
     head, first = nasty.git("rev-list", "--first-parent", "--max-count=2", "offsets").split()
     merged = nasty.git("rev-parse", "ratchet")[:9]
+    main = nasty.git("merge-base", "ratchet", "main")[:12]
     line = next(section(root, "syncs").iter("ol"))
     assert (line.get("reversed"), line.get("start")) == ("", "1")
     (item,) = line
@@ -183,8 +184,9 @@ def test_a_pr_page_has_its_text_its_syncs_and_its_commits_whatever_they_say(nast
         f"2026-01-02 Merge the list of reads from #1 {head[:9]} merged #1 at {merged} (Merge main "
         "into ratchet), and did more than git's own merge. Conflicts, and how each was settled: "
         "megatron/core/names.py: the edits of #2 applied to main's text The rest of its message "
-        f"({head[:9]}) Conflicted, and how each was settled: - megatron/core/names.py: the edits "
-        "of #2 applied to main's text The allowlist holds 1 read, 1 before; 0 gone, none added."
+        f"({head[:9]}) Brings 1 commit of main up to {main}. Conflicted, and how each "
+        "was settled: - megatron/core/names.py: the edits of #2 applied to main's text The "
+        "allowlist holds 1 read, 1 before; 0 gone, none added."
     )
     assert [text_of(section(root, f"text-{n}")) for n in range(1, 5)] == [
         "Why Why.", "What What.", "Tests Tests.", "Compatibility None."
