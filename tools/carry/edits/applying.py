@@ -1,14 +1,19 @@
 """Applies the edits of one file, layer by layer, all or nothing."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from carry.edits.layers import forms_of, plan_layer
-from carry.edits.model import EditFile, EditStatement, Layer
+from carry.edits.model import AddParameters, EditFile, EditStatement, InsertAtStart, Layer
+from carry.edits.names import Shift
 from carry.edits.planning import EditResult, Text
 from carry.edits.source import Source, SourceError, check_compiles, decode
 from carry.edits.statements import Known, inserted_statements
 from stack.errors import Refusal
+
+# What may bind a name in a function, or unbind one.
+_BINDS = AddParameters | EditStatement | InsertAtStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +123,17 @@ def _run(edit_file: EditFile, source: bytes, layers: Sequence[Layer]) -> Applied
             known = Known(inserted_statements(own, current, forms), forms)
             outcomes, changes = plan_layer(edits, current, known)
             if changes:
-                current = Text(Source(current.source.spliced(changes)))
+                before = current.source
+                current = Text(Source(before.spliced(changes)))
                 check_compiles(current.source.tree)
                 known = Known(inserted_statements(own, current, forms), forms)
                 again, _ = plan_layer(edits, current, known)
                 outcomes = [
                     _recognised(one, other) for one, other in zip(outcomes, again, strict=True)
                 ]
+                if any(isinstance(one.edit.operation, _BINDS) for one in outcomes):
+                    for shift in before.names.shifts(current.source.names):
+                        _refuse_shift(outcomes, shift)
             results += outcomes
         return Applied(current.source.text.encode(encoding), tuple(results))
     except SourceError as error:
@@ -145,3 +154,22 @@ def _recognised(first: EditResult, again: EditResult) -> EditResult:
     unrecognised = "once applied, it would not be recognised as applied"
     detail = again.detail if again.state == "refused" else unrecognised
     return EditResult(first.edit, first.found, first.wanted, "refused", detail)
+
+
+def _refuse_shift(outcomes: list[EditResult], shift: Shift) -> None:
+    """Refuses the edit by which a name means something else to the code around it."""
+
+    def is_likely(index: int) -> tuple[bool, bool, bool]:
+        edit = outcomes[index].edit
+        near = f"{edit.scope}.".startswith(f"{shift.scope}.") or not edit.scope
+        around = f"{shift.scope}.".startswith(f"{edit.scope}.")
+        takes = isinstance(edit.operation, EditStatement) and edit.operation.action == "remove"
+        return near or around, shift.name in re.findall(r"\w+", repr(edit.operation)), takes
+
+    landing = [index for index, one in enumerate(outcomes) if one.state == "applies"]
+    if landing:
+        likely = max(landing, key=is_likely)
+        one = outcomes[likely]
+        where = f"{shift.scope}: " if shift.scope else ""
+        detail = f"{where}{shift.reason}"
+        outcomes[likely] = EditResult(one.edit, one.found, one.wanted, "refused", detail)

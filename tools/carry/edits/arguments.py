@@ -7,8 +7,10 @@ from carry.edits.fragments import parse_argument, parse_parameter_and_default
 from carry.edits.model import AddArguments, AddParameters, Edit
 from carry.edits.placing import shared_line
 from carry.edits.planning import Addition, Plan, Text
-from carry.edits.scopes import Function, is_named, same
+from carry.edits.scopes import Definition, Function, Site, bindings_of, dotted, is_named, same
 from carry.edits.source import Source
+
+_PROPERTIES = frozenset({"property", "cached_property", "getter", "setter", "deleter"})
 
 
 def plan_parameters(edit: Edit, operation: AddParameters, text: Text) -> Plan:
@@ -36,14 +38,14 @@ def plan_parameters(edit: Edit, operation: AddParameters, text: Text) -> Plan:
             arg.arg in keyword_only and same([arg.annotation, default], list(present[arg.arg]))
             for arg, default in wanted
         ]
-        never = text.paths.never_runs(node)
+        unusable = text.paths.never_runs(node) or _not_callable(node, edit.scope, text)
         if all(equal):
-            plan.stand(node, never)
+            plan.stand(node, unusable)
             continue
         plan.pend(node)
         colon = header_end(text.source, node)
-        if never:
-            plan.reasons.append(f"{text.where(node)}: {never}")
+        if unusable:
+            plan.reasons.append(f"{text.where(node)}: {unusable}")
         elif clashes:
             names = ", ".join(clashes)
             plan.reasons.append(
@@ -124,6 +126,30 @@ def header_end(source: Source, statement: ast.stmt) -> int | None:
             colon = token.end
     assert colon is not None  # noqa: S101 - a compound statement has a colon
     return colon if source.line_of(colon - 1) < source.line_of(inner) else None
+
+
+def _not_callable(node: Function, scope: str, text: Text) -> str:
+    """Why no caller could count on a new parameter; empty where callers can."""
+    for decorator in node.decorator_list:
+        if dotted(decorator).rpartition(".")[2] in _PROPERTIES:
+            return "it is a property, to which nothing is passed"
+    around = text.sites(scope.rpartition(".")[0])
+    (site,) = [site for site in around if site.statement is node]
+    if text.paths.on_every_path(site):
+        return ""
+    for other in around:
+        statement = other.statement
+        beside = _definition_around(other) is _definition_around(site)
+        if beside and not isinstance(statement, Function) and node.name in bindings_of(statement):
+            return f"on another path {node.name} is what line {statement.lineno} binds"
+    return ""
+
+
+def _definition_around(site: Site) -> ast.AST | None:
+    inside: Site | None = site
+    while inside and not isinstance(inside.parent, Definition):
+        inside = inside.outer
+    return inside.parent if inside else None
 
 
 def _parameters(node: Function) -> dict[str, tuple[ast.expr | None, ast.expr | None]]:

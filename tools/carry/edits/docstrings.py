@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from carry.edits.model import DocumentArguments, Edit
 from carry.edits.planning import Change, Plan, Text
-from carry.edits.scopes import docstring_of
+from carry.edits.scopes import Definition, docstring_of
 from carry.edits.source import Source, Splice
 from carry.edits.wrapping import LIMIT
 
@@ -59,7 +59,7 @@ def plan_documentation(edit: Edit, operation: DocumentArguments, text: Text) -> 
         section = _section(source, docstring)
         present = {name.lstrip("\\*"): said for _, name, said in section.entries} if section else {}
         if all(present.get(name) == _joined(said) for name, said in operation.entries):
-            plan.standing += 1
+            plan.stand(docstring, _not_taken(node, operation))
             continue
         plan.pend(node)
         clashes = [name for name, _ in operation.entries if name in present]
@@ -73,6 +73,15 @@ def plan_documentation(edit: Edit, operation: DocumentArguments, text: Text) -> 
         else:
             plan.changes.append(_add_section(source, docstring, operation))
     return plan
+
+
+def _not_taken(node: Definition, operation: DocumentArguments) -> str:
+    """Why entries are about nothing: a function has no such parameters."""
+    if isinstance(node, ast.ClassDef) or node.args.kwarg:
+        return ""
+    taken = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+    missing = [name for name, _ in operation.entries if name not in taken]
+    return f"{', '.join(missing)} is no parameter of {node.name}" if missing else ""
 
 
 def _unusable(source: Source, docstring: ast.Constant) -> str:

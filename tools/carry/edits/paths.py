@@ -39,9 +39,9 @@ class Paths:
         return unreachable
 
     def on_every_path(self, site: Site) -> bool:
-        """Whether no run of the file comes past a module-level statement without running it."""
+        """Whether no run of a module, class or function comes past a statement in it."""
         inside: Site | None = site
-        while inside:
+        while inside and not isinstance(inside.parent, Definition):
             if not self._always_entered(inside.parent, inside.block):
                 return False
             inside = inside.outer

@@ -149,9 +149,11 @@ def _targets(target: ast.expr) -> Iterator[ast.expr]:
 
 
 def bindings_of(statement: ast.stmt) -> set[str]:
-    """The names that a statement that is no import binds or unbinds, statements inside it aside."""
+    """The names that a statement binds or unbinds, statements inside it aside."""
     if isinstance(statement, Definition):
         return {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
     parts = [node for node in ast.iter_child_nodes(statement) if not isinstance(node, ast.stmt)]
     found: set[str] = set()
     own: set[int] = set()

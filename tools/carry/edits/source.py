@@ -8,6 +8,8 @@ import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
+from carry.edits.names import Names
+
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _WHITE = (
     tokenize.NL,
@@ -76,6 +78,11 @@ class Source:
         for line in self.lines:
             self._starts.append(self._starts[-1] + len(line))
         self.tree = parse("".join(_with_lf(line) for line in self.lines))
+
+    @cached_property
+    def names(self) -> Names:
+        """The functions and the names they read; the text must compile."""
+        return Names("".join(_with_lf(line) for line in self.lines))
 
     @cached_property
     def tab_indented(self) -> bool:

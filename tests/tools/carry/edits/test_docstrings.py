@@ -12,7 +12,7 @@ DOC = """
 
 
 def function(docstring: str) -> str:
-    return f"def f():\n    {docstring}\n    return 1\n"
+    return f"def f(rank, size):\n    {docstring}\n    return 1\n"
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,27 @@ def test_wraps_at_the_limit(edited: Edited) -> None:
 )
 def test_refuses(refused: Refused, source: str, reason: str) -> None:
     assert refused(DOC, source) == [reason]
+
+
+def test_what_is_no_parameter_is_not_documented(refused: Refused) -> None:
+    source = 'def f(a, *, b=1):\n    """Does it."""\n'
+    assert refused("in: f\ndocument-args: {c: The third.}", source) == [
+        "refused 1/1: line 2: c is no parameter of f"
+    ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'def f(a, **kwargs):\n    """Does it."""\n',
+        'class f:\n    """Is it."""\n',
+        'def f(a, /, *c):\n    """Does it."""\n',
+    ],
+)
+def test_what_may_be_taken_is_documented(edited: Edited, source: str) -> None:
+    assert "c: The third." in edited("in: f\ndocument-args: {c: The third.}", source)
+
+
+def test_a_parameter_of_the_same_commit_is_documented(edited: Edited) -> None:
+    edits = "in: f\ndocument-args: {c: The third.}\n\nin: f\nadd-parameters: [c]"
+    assert "def f(a, *, c):" in edited(edits, 'def f(a):\n    """Does it."""\n')

@@ -136,3 +136,62 @@ def test_count_says_how_many_definitions(edited: Edited) -> None:
         "if x:\n    def f(*, ep: int | None = None):\n        pass\n"
         "else:\n    def f(a, *, ep: int | None = None):\n        pass\n"
     )
+
+
+PROPERTY = "line 3: it is a property, to which nothing is passed"
+
+
+@pytest.mark.parametrize(
+    ("scope", "source", "reason"),
+    [
+        ("C.f", "class C:\n    @property\n    def f(self):\n        return 1\n", PROPERTY),
+        (
+            "C.f",
+            "class C:\n    @functools.cached_property\n    def f(self):\n        return 1\n",
+            PROPERTY,
+        ),
+        ("C.f", "class C:\n    @f.setter\n    def f(self, x):\n        self.x = x\n", PROPERTY),
+        (
+            "f",
+            "try:\n    from m import f\nexcept ImportError:\n    def f():\n        pass\n",
+            "line 4: on another path f is what line 2 binds",
+        ),
+        (
+            "f",
+            "if x:\n    def f():\n        pass\nelse:\n    f = None\n",
+            "line 2: on another path f is what line 5 binds",
+        ),
+        (
+            "k.f",
+            "def k():\n    if x:\n        def f():\n            pass\n    else:\n        f = g\n",
+            "line 3: on another path f is what line 6 binds",
+        ),
+    ],
+)
+def test_a_parameter_that_callers_cannot_count_on_is_refused(
+    refused: Refused, scope: str, source: str, reason: str
+) -> None:
+    assert refused(f"in: {scope}\nadd-parameters: [a]", source) == [f"refused 1/1: {reason}"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "source"),
+    [
+        ("f", "if x:\n    def f():\n        pass\n"),
+        ("f", "def f():\n    pass\nf = jit(f)\n"),
+        ("C.f", "if x:\n    class C:\n        def f():\n            pass\nelse:\n    C = None\n"),
+        ("f", "if x:\n    def f():\n        pass\nelse:\n    def g():\n        f = 1\n"),
+        ("f", "if x:\n    def f():\n        pass\nelse:\n    raise E\nf = jit(f)\n"),
+    ],
+)
+def test_a_definition_without_another_gets_a_parameter(
+    edited: Edited, scope: str, source: str
+) -> None:
+    wanted = source.replace("def f()", "def f(*, a)")
+    assert edited(f"in: {scope}\nadd-parameters: [a]", source) == wanted
+
+
+def test_both_definitions_of_two_paths_get_it(edited: Edited) -> None:
+    source = "if x:\n    def f():\n        pass\nelse:\n    def f():\n        k()\n"
+    edit = "in: f\ncount: 2\nadd-parameters: [a]"
+    assert edited(edit, source) == source.replace("def f()", "def f(*, a)")

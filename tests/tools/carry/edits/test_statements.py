@@ -47,7 +47,6 @@ def test_inserts(edited: Edited, anchor: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     ("anchor", "wanted"),
     [
-        ("replace-call: g", of_source(_2="    new(1)  # why")),
         ("replace-assign: self.y", of_source(_3="    new(1)")),
         ("replace-call: h", of_source(_7="        new(1)")),
         ("replace-return: true", of_source(_8="    new(1)")),
@@ -57,6 +56,12 @@ def test_replaces_and_keeps_the_comment_on_the_line(
     edited: Edited, anchor: str, wanted: str
 ) -> None:
     assert edited(f"in: f\n{anchor}\nwith: new(1)", SOURCE) == wanted
+
+
+def test_replaces_a_statement_by_one_that_assigns_the_same(edited: Edited) -> None:
+    assert edited("in: f\nreplace-call: g\nwith: x = new(1)", SOURCE) == of_source(
+        _2="    x = new(1)  # why"
+    )
 
 
 def test_removes_next_to_an_edit_that_leaves_a_trace(edited: Edited) -> None:
