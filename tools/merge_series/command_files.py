@@ -58,6 +58,7 @@ class CommandFiles:
         self._repository = repository
         self._told = told
         self._made = Made(repository)
+        self._checked: set[tuple[str, str]] = set()
 
     @cached_property
     def commands(self) -> Mapping[str, Command]:
@@ -83,11 +84,7 @@ class CommandFiles:
         """
         command = self.commands[path]
         inputs = self._inputs(command, tree)
-        if not inputs and command.inputs:
-            raise Refusal(
-                f"git config {SECTION}{path}.input: no file of the merged tree matches "
-                f"{' '.join(command.inputs)}; correct it"
-            )
+        self._check_inputs(command, tree, inputs, merging)
         conflict = next((c for c in merging.merged.conflicts if c.path == path), None)
         if conflict is not None:
             offered = conflict.stages.get(THEIRS)
@@ -108,6 +105,22 @@ class CommandFiles:
             return self._from_merge(command, inputs, start, other, merging)
         how = command.how(whose)
         return self._make(command, inputs, start, merging, how), how
+
+    def _check_inputs(
+        self, command: Command, tree: Sha, inputs: Mapping[str, Entry], merging: Merging
+    ) -> None:
+        """Tell of a pathspec that matches nothing, once, and refuse where none matches."""
+        setting = f"git config {SECTION}{command.path}.input"
+        if command.inputs and not inputs:
+            raise Refusal(
+                f"{setting}: no file of the merged tree matches {' '.join(command.inputs)}; "
+                "correct it"
+            )
+        for pathspec in command.inputs:
+            if (command.path, pathspec) not in self._checked:
+                self._checked.add((command.path, pathspec))
+                if not matching(self._repository, tree, (pathspec,)):
+                    self._told(f"{merging.branch}: no file matches {pathspec} ({setting})")
 
     def _is_of_one_side(
         self, command: Command, inputs: Mapping[str, Entry], start: Entry, merging: Merging

@@ -240,6 +240,18 @@ def test_an_input_that_means_nothing_is_refused(locked, pathspec, told):
     )
 
 
+def test_an_input_that_nothing_matches_is_told_once(locked):
+    locked.declare("#1 a main", "#2 b #1")
+    locked.grow("a", "main", {"a.py": "A = 1\n"})
+    locked.grow("b", "a", {"b.py": "B = 1\n"})
+    for pathspec in (NEEDS, "nedes"):
+        configure(locked, "input", pathspec)
+    locked.commit("main", {LOCK: raised(locked, "main", p1="1.6")}, "Raise p1")
+    told = [line for line in synced(locked).err.splitlines() if "matches" in line]
+    setting = f"git config {SETTING.format(LOCK, 'input')}"
+    assert told == [f"a: no file matches nedes ({setting})"]
+
+
 # What was made is kept
 
 
