@@ -1,5 +1,6 @@
 """What the branches hold beyond main, read once: every commit, and which branches hold it."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,8 +10,8 @@ from operator import itemgetter
 from stack.git_answers import Sha, decode
 from stack.repository import Repository
 
-# The trailers: each names a head whose commits main has in another form, or a commit of main that
-# reverts a PR which the branch keeps, or lets go.
+# The trailers: each names a head whose commits main has in another form, or a commit of main and
+# the PR that it reverts and the branch keeps, or lets go.
 ABSORBS = "Absorbs"
 OVERRULES = "Overrules"
 FOLLOWS = "Follows"
@@ -19,6 +20,14 @@ _FORMAT = "%H%x00%P%x00%an <%ae> %at%x00%s" + "".join(
     f"%x00%(trailers:key={key},valueonly,separator=%x20)" for key in (ABSORBS, OVERRULES, FOLLOWS)
 )
 _FIELDS = 7
+_REVERTED = re.compile(r"([0-9a-f]{40,64}) #([1-9][0-9]*)")
+
+
+type Reverted = tuple[Sha, int]
+
+
+def _reverted(trailers: str) -> frozenset[Reverted]:
+    return frozenset((Sha(sha), int(number)) for sha, number in _REVERTED.findall(trailers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +40,8 @@ class Commit:
         author: Who wrote it and when, which a rebase keeps.
         subject: First paragraph of its message.
         absorbs: Heads that it says main has in another form.
-        overrules: Reverts on main of what it says the branch keeps.
-        follows: Reverts on main of what it says the branch lets go.
+        overrules: Reverts on main, each with the number of the PR that the branch keeps.
+        follows: Reverts on main, each with the number of the PR that the branch lets go.
     """
 
     sha: Sha
@@ -40,8 +49,8 @@ class Commit:
     author: str
     subject: str
     absorbs: tuple[Sha, ...]
-    overrules: tuple[Sha, ...]
-    follows: tuple[Sha, ...]
+    overrules: frozenset[Reverted]
+    follows: frozenset[Reverted]
 
     @property
     def is_merge(self) -> bool:
@@ -74,10 +83,15 @@ class History:
         fields = decode(answer.stdout).split("\0")
         commits = {}
         for at in range(0, len(fields) - 1, _FIELDS):
-            sha, parents, author, subject, *named = fields[at : at + _FIELDS]
-            listed = (tuple(map(Sha, text.split())) for text in (parents, *named))
-            above, *trailers = listed
-            commits[Sha(sha)] = Commit(Sha(sha), above, author, subject, *trailers)
+            sha, parents, author, subject, absorbs, *reverts = fields[at : at + _FIELDS]
+            commits[Sha(sha)] = Commit(
+                Sha(sha),
+                tuple(map(Sha, parents.split())),
+                author,
+                subject,
+                tuple(map(Sha, absorbs.split())),
+                *map(_reverted, reverts),
+            )
         held = dict.fromkeys(commits, 0)
         for bit, head in enumerate(heads.values()):
             if head in held:

@@ -183,7 +183,7 @@ def find_landings(
     reverted = read_reverted(carrier, line, history, main, said)
     reverted.refuse_unanswered(carrier)
     carrier = marked(carrier, reverted.reopened)
-    finder = _Finder(repository, carrier, line, history)
+    finder = _Finder(repository, carrier, line, history, reverted)
     found: list[Landing] = []
     all_seen = look(carrier, line, history, main, said.landed, reverted.landings)
     for seen in all_seen:
@@ -206,6 +206,7 @@ class _Finder:
     carrier: Carrier
     line: MainLine
     history: History
+    reverted: Reverted
 
     def prove(self, seen: Seen, earlier: Sequence[Landing]) -> Landing | None:
         """The landing, if it is one that matters.
@@ -221,7 +222,11 @@ class _Finder:
         for landing in earlier:
             if landing.commit == last.sha and self.repository.is_ancestor(seen.head, landing.head):
                 return replace(landing, pull_request=pull_request, head=seen.head)
-        after = tuple(landing.head for landing in earlier)
+        below = self.carrier.series.held[number] & self.reverted.kept & self.history.heads.keys()
+        after = (
+            *(landing.head for landing in earlier),
+            *(self.history.heads[one] for one in below - {number}),
+        )
         tries = [
             Landing(pull_request, seen.head, self.line.commits[first].parents[0], last.sha, after)
             for first in (seen.place + 1 - length for length in seen.lengths)
@@ -282,8 +287,8 @@ class _Finder:
                     )
 
     def check_swallowed(self, found: Sequence[Landing]) -> None:
-        """Refuse where a landing brought an open PR with it."""
-        landed = {landing.pull_request.number for landing in found}
+        """Refuse where a landing brought an open PR with it that main has not reverted since."""
+        landed = {landing.pull_request.number for landing in found}.union(self.reverted.kept)
         for landing in found:
             if landing.below is None:
                 continue

@@ -5,8 +5,10 @@ nothing. So a person is asked first. Their answer stands in the message of the m
 revert, and is true for all branches: nobody is asked twice.
 """
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cmp_to_key
 
 from carry.carried import Carrier
 from merge_series.history import FOLLOWS, OVERRULES, History
@@ -35,7 +37,7 @@ class Reverted:
         rounds: How often each PR landed and was reverted.
         holders: The PRs whose branches hold each of these.
         heads: Heads of the branches by PR number.
-        answers: What is wanted by the commit that reverts, where a person has said it.
+        answers: What is wanted, by revert, where a person has said it.
         asked: The reverts that some branch lacks and nobody has answered for.
         said: What was said for this sync.
         reopened: The PRs that are open again by these, with that state.
@@ -47,7 +49,7 @@ class Reverted:
     rounds: Mapping[int, tuple[Round, ...]]
     holders: Mapping[int, frozenset[int]]
     heads: Mapping[int, Sha]
-    answers: Mapping[Sha, Answer]
+    answers: Mapping[tuple[Sha, int], Answer]
     asked: tuple[Revert, ...]
     said: Said
     reopened: Mapping[int, State]
@@ -75,7 +77,7 @@ class Reverted:
         return found
 
     def _is_kept_now(self, revert: Revert) -> bool:
-        wanted = self.answers.get(revert.commit.sha)
+        wanted = self.answers.get(revert.key)
         return revert.ended_by is None and wanted is Answer.KEEP
 
     def refuse_unanswered(self, carrier: Carrier) -> None:
@@ -86,6 +88,14 @@ class Reverted:
         """
         given = [f"--landed {number}={sha}" for number, sha in self.said.landed.items()]
         given += [f"{OPTIONS[answer]} {number}" for number, answer in self.said.reverted.items()]
+        for number in self.reopened:
+            if number not in self.heads:
+                pull_request = carrier.series.pull_requests[number]
+                raise Refusal(
+                    f"{self.repository.directory}: {pull_request.name} has no branch "
+                    f"{pull_request.branch} here, which is to be open again; make it where its "
+                    f"commits are: {self._branch(pull_request)}"
+                )
         questions = [self._question(carrier, number, given) for number in self.unanswered]
         if questions:
             raise Refusal("\n".join(questions), ExitCode.WAITING)
@@ -113,14 +123,18 @@ class Reverted:
             typed(" ".join(["merge_series sync", *given, f"{OPTIONS[answer]} {number}"]))
             for answer in (Answer.KEEP, Answer.LET_GO)
         )
-        is_open = f", and have SERIES.md say that #{number} is open again" if pull_request else ""
+        is_landed = pull_request is not None and pull_request.state == "landed"
+        is_open = f", and have SERIES.md say that #{number} is open again" if is_landed else ""
         if pull_request is not None and number not in self.heads:
-            head = self.left.get(number, Sha("COMMIT"))
-            keep = f"git branch {pull_request.branch} {head[:12]} && {keep}"
+            keep = f"{self._branch(pull_request)} && {keep}"
         return (
             f"{self.unanswered[number]}; nothing was merged. To keep its lines in "
             f"{', '.join(held)}{is_open}: {keep}. To let them go with the revert: {let_go}"
         )
+
+    def _branch(self, pull_request: PullRequest) -> str:
+        head = self.left.get(pull_request.number, Sha("COMMIT"))
+        return f"git branch {shlex.quote(pull_request.branch)} {head[:12]}"
 
     def is_past(self, number: int, tip: Sha) -> bool:
         """Whether a branch takes what main has of a PR as any other text of main.
@@ -140,21 +154,26 @@ class Reverted:
 
     def step(self, pull_request: PullRequest, tip: Sha, merged: Sha) -> Planned | None:
         """What a branch has to merge before ``merged``, so that it keeps what is to be kept."""
-        for one, revert in self._coming(pull_request, tip, merged):
-            if self._goes(revert) or self._is_over(revert, merged):
-                continue
-            if self._is_kept(revert, merged) or not self._has(one, tip):
-                continue
-            above = revert.commit.parents[0]
-            if not self.repository.is_ancestor(above, tip):
-                return Planned(pull_request, None, tip, above)
-            return self._keeping(pull_request, tip, revert)
-        return None
+        kept = [
+            revert
+            for one, revert in self._coming(pull_request, tip, merged)
+            if not self._goes(revert)
+            and not self._is_over(revert, merged)
+            and not self._is_kept(revert, merged)
+            and self._has(one, tip)
+        ]
+        if not kept:
+            return None
+        above = kept[0].commit.parents[0]
+        if not self.repository.is_ancestor(above, tip):
+            return Planned(pull_request, None, tip, above)
+        at_once = [revert for revert in kept if revert.commit == kept[0].commit]
+        return self._keeping(pull_request, tip, at_once)
 
     def trailers(self, pull_request: PullRequest, tip: Sha, merged: Sha) -> tuple[str, ...]:
         """What the message of a merge says of the reverts that it brings."""
         return tuple(
-            f"{FOLLOWS if self._goes(revert) else OVERRULES}: {revert.commit.sha}"
+            f"{FOLLOWS if self._goes(revert) else OVERRULES}: {revert.value}"
             for one, revert in self._coming(pull_request, tip, merged)
             if not self._said(FOLLOWS, revert, merged)
             and not self._is_kept(revert, merged)
@@ -177,7 +196,7 @@ class Reverted:
         yield from sorted(found, key=lambda pair: pair[1].place)
 
     def _goes(self, revert: Revert) -> bool:
-        return self.answers.get(revert.commit.sha) is Answer.LET_GO
+        return self.answers.get(revert.key) is Answer.LET_GO
 
     def _has(self, one: Round, tip: Sha) -> bool:
         """Whether a branch has a landing from main, so that git takes its revert for a change."""
@@ -196,17 +215,17 @@ class Reverted:
         own = self.heads.get(revert.number)
         contains = self.repository.is_ancestor
         if own is not None and contains(revert.commit.sha, own) and contains(own, tip):
-            return self.answers.get(revert.commit.sha) is Answer.KEEP
+            return self.answers.get(revert.key) is Answer.KEEP
         return self._said(OVERRULES, revert, tip)
 
     def _said(self, trailer: str, revert: Revert, tip: Sha) -> bool:
-        grep = f"--grep=^{trailer}: {revert.commit.sha}"
+        grep = f"--grep=^{trailer}: {revert.value}$"
         return bool(self.repository.commits("-1", grep, tip, f"^{self.main}"))
 
-    def _keeping(self, pull_request: PullRequest, tip: Sha, revert: Revert) -> Planned:
+    def _keeping(self, pull_request: PullRequest, tip: Sha, reverts: Sequence[Revert]) -> Planned:
         """The merge of a revert that takes from it only what it does beyond reverting."""
-        name, commit = f"#{revert.number}", revert.commit
-        base, by_hand = undone(self.repository, revert)
+        name, commit = " and ".join(f"#{revert.number}" for revert in reverts), reverts[0].commit
+        base, by_hand = undone(self.repository, reverts)
         body = (
             f"Main reverts {name} by {commit.sha[:12]}. This branch keeps what {name} brought,\n"
             "and takes only what that commit does beyond the revert."
@@ -216,8 +235,13 @@ class Reverted:
             body += f"\n\nReverted by hand there, and kept as they are here:\n{listed}"
         source, subject = f"main but the revert of {name}", f"Keep {name}, which main reverts"
         beyond = Beyond(base, source, subject, body)
-        said = (f"{OVERRULES}: {commit.sha}",)
-        return Planned(pull_request, None, tip, commit.sha, beyond, said)
+        said = [f"{OVERRULES}: {revert.value}" for revert in reverts]
+        said += [
+            f"{FOLLOWS}: {revert.value}"
+            for _, revert in self._coming(pull_request, tip, commit.sha)
+            if self._goes(revert)
+        ]
+        return Planned(pull_request, None, tip, commit.sha, beyond, tuple(said))
 
 
 def read_reverted(
@@ -243,19 +267,19 @@ def read_reverted(
     rounds = read_rounds(line, series, history, said.landed)
     reverts = [r for mine in rounds.values() for one in mine for r in one.reverts]
     held = {number: holders(history, series, number) for number in {r.number for r in reverts}}
-    overruled = {sha for commit in history.commits.values() for sha in commit.overrules}
-    followed = {sha for commit in history.commits.values() for sha in commit.follows}
-    answers: dict[Sha, Answer] = {}
+    overruled = {key for commit in history.commits.values() for key in commit.overrules}
+    followed = {key for commit in history.commits.values() for key in commit.follows}
+    answers: dict[tuple[Sha, int], Answer] = {}
     asked = []
     for revert in reverts:
         sha, number = revert.commit.sha, revert.number
         pull_request = series.pull_requests.get(number)
         own = history.heads.get(number)
         is_own = pull_request is not None and is_synced(pull_request) and own is not None
-        if sha in overruled or (is_own and own and repository.is_ancestor(sha, own)):
-            answers[sha] = Answer.KEEP
-        elif sha in followed:
-            answers[sha] = Answer.LET_GO
+        if revert.key in overruled or (is_own and own and repository.is_ancestor(sha, own)):
+            answers[revert.key] = Answer.KEEP
+        elif revert.key in followed:
+            answers[revert.key] = Answer.LET_GO
         elif revert.ended_by is None and _lacking(repository, series, history, held, revert):
             asked.append(revert)
     asked = [revert for revert in asked if _does_revert(repository, revert)]
@@ -264,7 +288,7 @@ def read_reverted(
             raise Refusal(
                 f"#{number}: no revert on main waits for an answer about it; leave the option out"
             )
-    answers |= {r.commit.sha: said.reverted[r.number] for r in asked if r.number in said.reverted}
+    answers |= {r.key: said.reverted[r.number] for r in asked if r.number in said.reverted}
     asked = [revert for revert in asked if revert.number not in said.reverted]
     reopened: dict[int, State] = {
         number: "open"
@@ -309,7 +333,7 @@ def _does_revert(repository: Repository, revert: Revert) -> bool:
     """Whether a commit that says so does take back a line."""
     if not revert.undone:
         return True
-    above, (base, by_hand) = revert.commit.parents[0], undone(repository, revert)
+    above, (base, by_hand) = revert.commit.parents[0], undone(repository, [revert])
     taken = _changed(repository, above, base) | set(by_hand)
     return not taken.isdisjoint(_changed(repository, above, revert.commit.sha))
 
@@ -319,21 +343,31 @@ def _changed(repository: Repository, before: Sha, after: Sha) -> set[str]:
     return {path for path in repository.run(*names).text.split("\0") if path}
 
 
-def undone(repository: Repository, revert: Revert) -> tuple[Sha, tuple[str, ...]]:
-    """A commit of the files that main would have by the revert alone, and those it does not tell.
+def undone(repository: Repository, reverts: Sequence[Revert]) -> tuple[Sha, tuple[str, ...]]:
+    """A commit of the files that main would have by reverts alone, and those it does not tell.
 
     Of a file that was reverted by hand, because something else had changed it since, what belongs
     to the revert cannot be told; it is as the revert left it.
+
+    Args:
+        repository: The repository.
+        reverts: Reverts of several PRs by one commit.
     """
-    commit = revert.commit
+
+    def order(one: Sha, other: Sha) -> int:
+        return -1 if repository.is_ancestor(other, one) else 1
+
+    commit = reverts[0].commit
+    if not all(revert.undone for revert in reverts):
+        return commit.sha, ()
     trees = TreeMerger(repository)
     made, by_hand = commit.parents[0], set()
-    for sha in revert.undone:
-        merge = trees.merge(made, repository.commits("-1", f"{sha}^1")[0], sha)
+    found = {sha for revert in reverts for sha in revert.undone}
+    for sha in sorted(found, key=cmp_to_key(order)):
+        (before,) = repository.commits("--no-walk", f"{sha}^1")
+        merge = trees.merge(made, before, sha)
         by_hand |= {conflict.path for conflict in merge.conflicts}
         made = repository.commit_nowhere(merge.tree, ())
-    if not revert.undone:
-        return commit.sha, ()
     theirs = repository.entries(commit.sha, *by_hand) if by_hand else {}
     tree = repository.change_tree(
         repository.tree_of(made), {path: theirs.get(path) for path in sorted(by_hand)}

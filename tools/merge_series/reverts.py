@@ -42,6 +42,16 @@ class Revert:
     undone: tuple[Sha, ...]
     ended_by: Sha | None = None
 
+    @property
+    def key(self) -> tuple[Sha, int]:
+        """What tells it from every other revert, as trailers name it."""
+        return self.commit.sha, self.number
+
+    @property
+    def value(self) -> str:
+        """The value of a trailer that names it."""
+        return f"{self.commit.sha} #{self.number}"
+
 
 @dataclass(frozen=True, slots=True)
 class Round:

@@ -1,5 +1,6 @@
 """A sync that stopped: what a person is offered of its merge, and what is taken back from them."""
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import NoReturn
@@ -95,6 +96,15 @@ class Handover:
                     f"commit's message still says '{messages.settled_line(before)}'; write "
                     f"'{messages.settled_line(file)}' there (git commit --amend), then run "
                     f"{typed(person.CONTINUE)}",
+                    ExitCode.WAITING,
+                )
+        for trailer in planned.trailers:
+            if trailer not in said:
+                amend = f"git commit --amend --no-edit --trailer {shlex.quote(trailer)}"
+                raise Refusal(
+                    f"{self._operations.worktree}: the commit's message no longer records "
+                    f"'{trailer}', by which nobody is asked again; add it there ({amend}), then "
+                    f"run {typed(person.CONTINUE)}",
                     ExitCode.WAITING,
                 )
         return self._merger.adopt(planned, result.commit, files, pending.unsettled)

@@ -18,8 +18,8 @@ from stack.console import people, print_json
 from stack.errors import ExitCode
 
 _AFTER_REVERT = {
-    Answer.KEEP: "{name} is kept: it is open again until {main} has it anew.",
-    Answer.LET_GO: "{name} went with the revert in {main}; no sync has to do with it any more.",
+    Answer.KEEP: "What {name} brought is kept, though {main} reverts it.",
+    Answer.LET_GO: "What {name} brought went with the revert in {main}; its row stays landed.",
 }
 _DRY_RUN = "Nothing was changed: this was a dry run."
 
@@ -170,7 +170,7 @@ def _show_landed(place: Place, result: Synced, *, is_kept: bool) -> None:
     kept = "its branch is kept" if result.pending is None else "the sync records it when it ends"
     for number, commit in result.landed.items():
         people.print(f"#{number} landed in {place.main} as {commit[:12]}; {kept}.")
-    for number, answer in result.reverted.items():
+    for number, answer in result.reverted.items() if result.pending is None else ():
         people.print(_AFTER_REVERT[answer].format(name=f"#{number}", main=place.main))
     if result.series_diff:
         text = report.rewritten(place.series, result.series_diff, is_kept=is_kept)

@@ -14,6 +14,7 @@ from merge_series.operations import Operations
 from merge_series.place import Place
 from merge_series.plan import newer_mains, resolve_main
 from merge_series.reachable import count_commits
+from merge_series.revert_checks import check_reverts
 from merge_series.stopped import how_it_waits
 from merge_series.unfolded import check_folded, left_behind
 from stack.command_line import json_option
@@ -87,6 +88,7 @@ def verify_command(place: Place, *, as_json: bool) -> ExitCode:
         main = resolve_main(repository, carrier, place.main)
         checks = verify(repository, carrier, Operations(repository), place.main, main)
         checks += check_folded(repository, carrier, main)
+        checks += check_reverts(repository, carrier, main)
     faults = [check for check in checks if check.found]
     if as_json:
         print_json([asdict(check) for check in checks])

@@ -1,12 +1,13 @@
 """PRs that landed and that main reverts: a person is asked once, and no line goes unasked."""
 
 import itertools
+import json
 
 import pytest
 
 ROWS = ("#1 parent main", "#2 child #1", "#3 top #2", "#4 side main")
-BROUGHT = {"parent.txt": "parent\n", "notes.txt": "one\nTWO\nthree\n"}
-WITHOUT = {"notes.txt": "one\ntwo\nthree\n"}
+BROUGHT = {"parent.txt": "parent\n", "shared.txt": "A\nb\nc\nd\ne\n"}
+WITHOUT = {"shared.txt": "a\nb\nc\nd\ne\n"}
 ANSWERS = {"keep": "--keep-reverted", "let-go": "--drop-reverted"}
 
 
@@ -114,3 +115,323 @@ def plans():
 @pytest.mark.parametrize("plan", list(plans()), ids=str)
 def test_no_line_goes_unasked(stack, plan, answer):
     run_plan(stack, plan, itertools.repeat(answer))
+
+
+def test_a_revert_with_more_in_it_loses_nothing(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    stack.declare("#2 child main", "#3 top #2", "#4 side main")  # who landed has no row any more
+    stack.git("branch", "-D", "parent")
+    stack.git("revert", "--no-commit", "HEAD")
+    stack.write({"shared.txt": "a\nb\nc\nd\nE\n", "more.txt": "more\n"}, stack.fork)
+    stack.git("add", "--all")
+    stack.git("commit", "--quiet", "-m", 'Revert "Do parent (#1)"')
+    commit = stack.git("rev-parse", "main")
+    asked = stack.run("sync", "--dry-run")
+    assert (asked.code, asked.err) == (
+        3,
+        (
+            f"error: #1 landed, and main reverts it by {commit[:12]} 'Revert \"Do parent (#1)\"'; "
+            "nothing was merged. To keep its lines in child, top: "
+            f"{stack.typed('sync --keep-reverted 1')}. To let them go with the revert: "
+            f"{stack.typed('sync --drop-reverted 1')}\n"
+        ),
+    )
+    done = stack.run("sync", "--keep-reverted", "1")
+    assert done.code == 0, done.err
+    assert stack.files("top") == {
+        "child.txt": "child\n",
+        "more.txt": "more\n",
+        "notes.txt": "one\ntwo\nthree\n",
+        "parent.txt": "parent\n",
+        "shared.txt": "A\nb\nc\nd\nE\n",
+        "top.txt": "top\n",
+    }
+    assert (
+        stack.message("child")
+        == f"""\
+Keep #1, which main reverts
+
+Main reverts #1 by {commit[:12]}. This branch keeps what #1 brought,
+and takes only what that commit does beyond the revert.
+
+Overrules: {commit} #1
+Signed-off-by: Ada Test <ada@example.org>"""
+    )
+    assert (
+        stack.graph("main", "child")
+        == """\
+*   Keep #1, which main reverts (child)
+|\\
+| * Revert "Do parent (#1)" (main)
+* | Record that #1 landed in main
+|\\|
+| * Do parent (#1)
+* | Child 1
+* | Parent 1
+|/
+* Start main"""
+    )
+    assert stack.run("verify").code == 0
+
+
+def test_what_more_a_revert_does_may_conflict_and_the_answer_is_remembered(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    stack.declare("#2 child main", "#3 top #2", "#4 side main")
+    stack.git("branch", "-D", "parent")
+    stack.git("revert", "--no-commit", "HEAD")
+    stack.write({"child.txt": "main\n"}, stack.fork)
+    stack.git("add", "--all")
+    stack.git("commit", "--quiet", "-m", 'Revert "Do parent (#1)"')
+    value = f"{stack.git('rev-parse', 'main')} #1"
+    assert stack.run("sync", "--keep-reverted", "1").code == 3
+    desk = stack.fork / ".git/merge_series/worktree"
+    assert (desk / "parent.txt").read_text() == "parent\n"
+    stack.write({"child.txt": "both\n"}, desk)
+    stack.git("add", "--all", where=desk)
+    stack.git("commit", "--quiet", "-m", "Settle it in words of my own", where=desk)
+    done = stack.run("sync", "--continue")
+    assert (done.code, done.err) == (
+        3,
+        (
+            f"error: {desk}: the commit's message no longer records 'Overrules: {value}', by "
+            "which nobody is asked again; add it there (git commit --amend --no-edit --trailer "
+            f"'Overrules: {value}'), then run {stack.typed('sync --continue')}\n"
+        ),
+    )
+    trailer = f"Overrules: {value}"
+    stack.git("commit", "--quiet", "--amend", "--no-edit", "--trailer", trailer, where=desk)
+    done = stack.run("sync", "--continue")
+    assert done.code == 0, done.err
+    assert stack.files("top")["child.txt"] == "both\n"
+    assert stack.files("top")["parent.txt"] == "parent\n"
+    assert "nothing was changed" in stack.run("sync").err
+
+
+def test_undo_takes_an_answer_back_and_redo_brings_it_again(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    before = stack.heads()
+    assert stack.run("sync", "--keep-reverted", "1").code == 0
+    after = stack.heads()
+    assert stack.states() == ["open"] * 4
+    assert stack.run("undo").code == 0
+    assert (stack.heads(), stack.states()) == (before, ["landed", "open", "open", "open"])
+    assert stack.run("sync").code == 3
+    assert stack.run("redo").code == 0
+    assert (stack.heads(), stack.states()) == (after, ["open"] * 4)
+    assert "nothing was changed" in stack.run("sync").err
+
+
+def test_one_commit_may_revert_two_prs_with_an_answer_each(hand):
+    hand.declare("#1 one main", "#2 two #1", "#3 three #2")
+    hand.grow("one", "main", {"one.txt": "1\n"})
+    hand.grow("two", "one", {"two.txt": "2\n"})
+    hand.grow("three", "two", {"three.txt": "3\n"})
+    for branch, number in (("one", 1), ("two", 2)):
+        hand.squash(branch, f"Do {branch} (#{number})")
+        assert hand.run("sync").code == 0
+    hand.git("revert", "--no-commit", "HEAD", "HEAD~1")
+    ids = "\n".join(f"This reverts commit {hand.git('rev-parse', r)}." for r in ("HEAD", "HEAD~1"))
+    hand.git("commit", "--quiet", "-m", f"Take both back\n\n{ids}")
+    asked = hand.run("sync", "--keep-reverted", "1")
+    assert (asked.code, "#2 landed, and" in asked.err, "#1 landed, and" in asked.err) == (
+        3,
+        True,
+        False,
+    )
+    done = hand.run("sync", "--keep-reverted", "1", "--drop-reverted", "2")
+    assert done.code == 0, done.err
+    assert hand.states() == ["open", "landed", "open"]
+    assert hand.files("one").keys() == {"notes.txt", "shared.txt", "one.txt"}
+    assert hand.files("three").keys() == {"notes.txt", "shared.txt", "one.txt", "three.txt"}
+    assert "nothing was changed" in hand.run("sync").err
+
+
+@pytest.mark.parametrize("place", ["HEAD", "HEAD~1"])
+@pytest.mark.parametrize("is_absorbed", [True, False])
+def test_a_revert_of_one_of_two_commits(hand, place, is_absorbed):
+    hand.declare("#1 parent main", "#2 child #1")
+    files = {"first.txt": "1\n", "second.txt": "2\n"}
+    hand.grow("parent", "main", *({name: text} for name, text in files.items()))
+    hand.grow("child", "parent", {"first.txt": None, "child.txt": "child\n"})
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    hand.git("cherry-pick", "parent~1", "parent")
+    if is_absorbed:
+        assert hand.run("sync").code == 0
+    revert(hand, place)
+    assert hand.run("sync").code == 3
+    done = hand.run("sync", "--keep-reverted", "1")
+    assert done.code == 0, done.err
+    assert hand.states() == ["open", "open"]
+    start = {**hand.files("main~3"), "README": "1\n"}
+    assert hand.files("parent") == {**start, **files}
+    assert hand.files("child") == {**start, "second.txt": "2\n", "child.txt": "child\n"}
+    assert "nothing was changed" in hand.run("sync").err
+
+
+def test_a_dependency_that_never_held_the_pr_takes_nothing_out(hand):
+    hand.declare("#1 parent main", "#2 side main", "#3 both #2,#1")
+    hand.grow("parent", "main", BROUGHT)
+    hand.grow("side", "main", {"side.txt": "side\n"})
+    hand.grow("both", "side,parent", {"both.txt": "both\n"})
+    hand.squash("parent", "Do parent (#1)")
+    assert hand.run("sync").code == 0
+    revert(hand)
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    done = hand.run("sync", "--keep-reverted", "1")
+    assert done.code == 0, done.err
+    assert [held(hand, branch) for branch in ("parent", "side", "both")] == [True, False, True]
+    assert hand.files("both")["README"] == "1\n"
+    assert "nothing was changed" in hand.run("sync").err
+
+
+def test_a_landing_between_a_revert_and_a_reland_takes_nothing_out(stack):
+    """To absorb it, the branches take main as it was before it: without what was reverted."""
+    stack.declare(*ROWS[:3], "#4 side main", "#5 on #3,#4")
+    stack.grow("on", "top,side", {"on.txt": "on\n"})
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    stack.squash("side", "Do side (#4)")
+    again(stack, "Do parent, once more (#1)")
+    done = stack.run("sync")
+    assert done.code == 0, done.err
+    assert [held(stack, branch) for branch in ("child", "top", "on")] == [True] * 3
+    assert "dropped.txt" not in stack.files("on")
+    assert "nothing was changed" in stack.run("sync").err
+
+
+def test_an_answer_that_a_colleague_gave_is_true_for_a_branch_that_lags(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    stack.git("branch", "late", "child")
+    revert(stack)
+    assert stack.run("sync", "--keep-reverted", "1").code == 0
+    stack.declare(*ROWS, "#5 late #2")
+    done = stack.run("sync")
+    assert done.code == 0, done.err
+    assert held(stack, "late")
+
+
+def test_a_branch_that_is_gone_is_made_again_to_be_open(stack):
+    head = stack.heads()["parent"]
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    stack.git("branch", "-D", "parent")
+    revert(stack)
+    make = f"git branch parent {head[:12]}"
+    assert f"open again: {make} && {stack.typed('sync --keep')}" in stack.run("sync").err
+    done = stack.run("sync", "--keep-reverted", "1")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: {stack.fork}: #1 has no branch parent here, which is to be open again; make "
+            f"it where its commits are: {make}\n"
+        ),
+    )
+    stack.git("branch", "parent", head)
+    assert stack.run("sync", "--keep-reverted", "1").code == 0
+    assert [held(stack, branch) for branch in ("parent", "top")] == [True, True]
+
+
+def test_an_author_who_went_on_after_the_revert_loses_nothing(stack):
+    stack.squash("parent", "Do parent (#1)")
+    revert(stack)
+    stack.commit("parent", {"mend.txt": "mend\n"}, "Mend it")
+    assert stack.run("sync").code == 3
+    done = stack.run("sync", "--keep-reverted", "1")
+    assert done.code == 0, done.err
+    stack.squash("parent", "Do parent, mended (#1)")
+    done = stack.run("sync")
+    assert done.code == 0, done.err
+    assert held(stack, "top")
+    assert stack.files("top")["mend.txt"] == "mend\n"
+    assert "dropped.txt" not in stack.files("top")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'Revert "Do parent (#1)"',
+        'Revert "Do parent (#1)" (#5)',
+        "Revert Do parent",
+        "[core] revert: Do parent (#1)",
+        "Take it back (#5)\n\nReverts NVIDIA/Megatron-LM#1",
+        "Take it back\n\nThis reverts commit {landing}.",
+        'Merge pull request #5 from ada/back\n\nRevert "Do parent (#1)"',
+    ],
+)
+def test_a_revert_is_known_by_what_messages_say(stack, message):
+    landing = stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    stack.git("revert", "--no-commit", "HEAD")
+    stack.git("commit", "--quiet", "-m", message.format(landing=landing))
+    subject = message.partition("\n")[0]
+    commit = stack.git("rev-parse", "--short=12", "main")
+    said = (
+        f"#1 landed, and main reverts it by {commit} '{subject}'; a sync asks what becomes of it."
+    )
+    assert said in " ".join(stack.run("status").err.split())
+    assert stack.run("sync").code == 3
+
+
+def test_a_message_that_only_quotes_a_revert_is_none(stack):
+    landing = stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    message = f"Do more (#5)\n\n* Try without\n\nThis reverts commit {landing}.\n\n* Put it back"
+    stack.commit("main", {"README": "1\n"}, message)
+    done = stack.run("sync")
+    assert done.code == 0, done.err
+    assert held(stack, "top")
+
+
+def test_a_revert_that_somebody_merged_by_hand_is_found(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    commit = revert(stack)[:12]
+    desk = stack.root / "desk"
+    stack.git("worktree", "add", "--quiet", str(desk), "child")
+    stack.git("merge", "--quiet", "--no-edit", "main", where=desk)
+    assert not held(stack, "child")
+    (check,) = [
+        check
+        for check in json.loads(stack.run("verify", "--json").out)
+        if check["name"] == "revert of #1 is meant"
+    ]
+    assert (check["branch"], check["found"]) == (
+        "child",
+        (
+            f"merged {commit}, which reverts #1 on main, and lost by that what #1 brought to "
+            f"parent.txt, shared.txt; bring it back (git revert {commit}), or leave it, in a "
+            f"commit whose message names {commit}"
+        ),
+    )
+    stack.git("revert", "--no-edit", commit, where=desk)
+    stack.git("worktree", "remove", "--force", str(desk))
+    assert held(stack, "child")
+    done = stack.run("sync", "--keep-reverted", "1")  # for what is on the branch
+    assert done.code == 0, done.err
+    assert held(stack, "top")
+    assert stack.run("verify").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (
+            ("--keep-reverted", "1"),
+            1,
+            "error: #1: no revert on main waits for an answer",
+        ),
+        (("--keep-reverted", "one"), 2, "one: write the number of a PR, like 8045"),
+        (("--keep-reverted", "1", "--drop-reverted", "1"), 2, "is either kept or let go"),
+        (("--continue", "--drop-reverted", "1"), 2, "belongs to the sync that began"),
+    ],
+)
+def test_an_answer_to_no_question_is_refused(stack, options, code, said):
+    stack.squash("parent", "Do parent (#1)")
+    done = stack.run("sync", *options)
+    assert (done.code, said in " ".join(done.err.split())) == (code, True), done.err
