@@ -1,9 +1,10 @@
-"""The commands that change the series itself: ``stack`` and ``fold``."""
+"""The commands that change the series itself: ``stack``, ``fold`` and ``renumber``."""
 
 from collections.abc import Callable, Sequence
 
 import click
 
+from carry.carried import Carrier
 from merge_series import help_texts as texts
 from merge_series import report
 from merge_series.add_pr import add_pull_request, implied
@@ -11,7 +12,9 @@ from merge_series.declared import Rewrite
 from merge_series.fold import fold
 from merge_series.place import Place
 from merge_series.records import MergeRecord
+from merge_series.renumber import renumbered
 from merge_series.review.standing import MAIN, find_pull_request
+from merge_series.stopped import refuse_stopped
 from stack.completion import PullRequestName
 from stack.console import people
 from stack.model import Series
@@ -114,6 +117,26 @@ def fold_command(  # noqa: PLR0913, PLR0917 - click hands over every option
         f"{branch} {'would be' if dry_run else 'is'} at {made.new[branch][:12]}; "
         "the branches it supersedes stay as they are"
     )
+
+
+@click.command("renumber", epilog=texts.RENUMBER)
+@click.argument("pr", type=PullRequestName(), metavar="PR")
+@click.argument("number", type=click.IntRange(1), metavar="NUMBER")
+@click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
+@click.pass_obj
+def renumber_command(place: Place, pr: str, number: int, *, dry_run: bool) -> None:
+    """Give a PR the number that it has on its hosting now: its row, and edits that name it.
+
+    PR is a number or a branch. Branches and their history stay as they are.
+    """
+    with place.at_work(is_kept=not dry_run) as (_, operations):
+        refuse_stopped(operations)
+        carrier = Carrier.open(place.series)
+        old = find_pull_request(carrier.series, pr).number
+        for rewrite in renumbered(carrier, old, number):
+            if not dry_run:
+                rewrite.write()
+            _show((), rewrite, is_kept=not dry_run)
 
 
 def _say(sentence: str) -> None:

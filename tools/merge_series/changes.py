@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 from carry.carried import Carrier
 from merge_series.history import Commit, History
-from merge_series.mainline import MainLine, look
+from merge_series.mainline import MainCommit, MainLine, Seen, look
 from merge_series.operations import Operations
 from merge_series.plan import heads_by_number, sources, synced_pull_requests
 from merge_series.records import Said
 from merge_series.reverted import read_reverted
 from merge_series.shared import ANEW, STAYS, Missing, OlderForm, SharedCommits
+from stack.command_line import typed
 from stack.errors import Refusal
 from stack.git_answers import Sha
 from stack.model import PullRequest
@@ -91,12 +92,20 @@ def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> dict[i
     reverted = read_reverted(carrier, line, history, main, Said())
     landed = {
         seen.pull_request.number: f"{seen.pull_request.name} seems to have landed in main as "
-        f"{line.commits[seen.place]}."
+        f"{line.commits[seen.place]}{_elsewhere(seen, line.commits[seen.place])}."
         for seen in look(carrier, line, history, main, {}, reverted.landings)
         if seen.pull_request.state != "landed"
     }
     asked = reverted.unanswered.items()
     return landed | {n: f"{said}; a sync asks what becomes of it." for n, said in asked}
+
+
+def _elsewhere(seen: Seen, commit: MainCommit) -> str:
+    number = seen.pull_request.number
+    if commit.number in {None, number}:
+        return ""
+    move = typed(f"merge_series renumber {number} {commit.number}")
+    return f", under another number; to move its row: {move}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +213,7 @@ class _Finder:
             commit = self.history.commits[sha]
             merged = _MERGED.match(commit.subject) if commit.is_merge else None
             if merged is not None and commit.parents[1] in left:
-                number = int(merged[1])
+                number = self._now(int(merged[1]), commit.parents[1])
                 suspects.append(_Suspect(held, frozenset([number]), self._gone(number)))
                 told[number] = told.get(number, 0) | held
         unexplained: dict[int, list[Commit]] = {}  # by the branches that hold them
@@ -234,6 +243,13 @@ class _Finder:
         """A PR and all that depend on it, directly or not."""
         return (number for number, held in self.carrier.series.held.items() if owner in held)
 
+    def _now(self, number: int, head: Sha) -> int:
+        """The number of a PR now: that of the row on whose branch the head stands that it had."""
+        if number in self.carrier.series.pull_requests:
+            return number
+        lines = ((n, self.history.first_parents(tip)) for n, tip in self.history.heads.items())
+        return next((n for n, line in lines if head in line), number)
+
     def _gone(self, number: int) -> str:
         if number in self.carrier.series.pull_requests:
             return (
@@ -242,7 +258,7 @@ class _Finder:
             )
         return (
             f"holds #{number}, which was merged into it, and SERIES.md has no such PR now; "
-            f"{STAYS}: give it its row again{_AS_IT_IS}, or {ANEW}"
+            f"{STAYS}: give it its row again{_AS_IT_IS}, under its number of now, or {ANEW}"
         )
 
     def _left_over(

@@ -22,6 +22,7 @@ _COMMANDS = {
     "forget": "merge_series.move_commands:forget_command",
     "stack": "merge_series.change_commands:stack_command",
     "fold": "merge_series.change_commands:fold_command",
+    "renumber": "merge_series.change_commands:renumber_command",
     "describe": "merge_series.review.commands:describe_command",
     "show": "merge_series.review.commands:show_command",
     "links": "merge_series.review.commands:links_command",

@@ -70,6 +70,12 @@ FOLD = epilog(
     busy=_BUSY,
 )
 
+RENUMBER = epilog(
+    "merge_series renumber 8045 9001 --dry-run",
+    "merge_series renumber expert-offsets 9001",
+    busy=_BUSY,
+)
+
 DESCRIBE = epilog(
     "merge_series describe 8045",
     "merge_series describe expert-offsets > body.md",

@@ -130,6 +130,14 @@ class History:
         groups = (group for held, group in self._by_holders.items() if held & asked == mine)
         return tuple(commit for _, commit in sorted(chain.from_iterable(groups), key=itemgetter(0)))
 
+    def first_parents(self, tip: Sha) -> set[Sha]:
+        """The commits here on the first-parent history of one of them."""
+        line = set()
+        while tip in self.commits:
+            line.add(tip)
+            tip = self.commits[tip].parents[0]
+        return line
+
     def reached(self, starts: Iterable[Sha]) -> set[Sha]:
         """The commits here that ``starts`` contain."""
         reached: set[Sha] = set()

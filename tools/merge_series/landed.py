@@ -7,11 +7,11 @@ in it by a merge that keeps its files, and main is merged from there on.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from carry.carried import Carrier
 from merge_series.history import ABSORBS, History
-from merge_series.mainline import MainLine, Seen, look
+from merge_series.mainline import MainCommit, MainLine, Seen, look
 from merge_series.plan import heads_by_number
 from merge_series.records import MergeRecord, Said
 from merge_series.reverted import Reverted, read_reverted
@@ -64,11 +64,13 @@ class Landings:
         reverted: What main took back of earlier ones.
         found: They.
         newly: Numbers of those PRs that SERIES.md does not call landed yet.
+        renumbered: Those of these whose commit on main has another number.
     """
 
     reverted: Reverted
     found: tuple[Landing, ...] = ()
     newly: tuple[int, ...] = ()
+    renumbered: Mapping[int, MainCommit] = field(default_factory=dict)
 
     @property
     def states(self) -> dict[int, State]:
@@ -197,7 +199,15 @@ def find_landings(
         if (number := landing.pull_request.number) not in reverted.kept
         and landing.pull_request.state != "landed"
     )
-    return Landings(reverted, tuple(found), newly)
+    commits = {commit.sha: commit for commit in line.commits}
+    renumbered = {
+        landing.pull_request.number: commit
+        for landing in found
+        if landing.pull_request.number in newly
+        and (commit := commits.get(landing.commit)) is not None
+        and commit.number not in {None, *carrier.series.pull_requests}
+    }
+    return Landings(reverted, tuple(found), newly, renumbered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 This only looks; whether a landing is what it seems is proven elsewhere, by its tree.
 """
 
+import re
 from bisect import bisect_left
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -17,6 +18,7 @@ from stack.repository import Repository
 
 _FORMAT = "--format=%H%x00%P%x00%an <%ae> %at%x00%s%x00%B"
 _FIELDS = 5
+_NUMBER = re.compile(r"\(#([1-9][0-9]*)\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,12 @@ class MainCommit:
     author: str
     subject: str
     message: str
+
+    @property
+    def number(self) -> int | None:
+        """The PR that its subject says it is."""
+        found = _NUMBER.search(self.subject)
+        return None if found is None else int(found[1])
 
     def __str__(self) -> str:
         """The commit as a person knows it."""
@@ -69,9 +77,36 @@ class MainLine:
         options = ("--first-parent", "--reverse")
         return cls(repository, read_commits(repository, *options, main, *common))
 
+    def touching(self, commits: Sequence[Sha]) -> Iterator[Sha]:
+        """The commits that change no file but those that some commits change, the newest first."""
+        names = ("--name-only", "--no-renames", "-z")
+        listed = self.repository.run("log", "--no-walk", "--format=", *names, *commits).text
+        paths = {path for path in listed.split("\0") if path}
+        below = [f"^{sha}" for sha in self.commits[0].parents[:1]]
+        options = ("--first-parent", "--full-diff", "--format=%x01%H", *names)
+        answer = self.repository.run(
+            "--literal-pathspecs",
+            "log",
+            *options,
+            self.commits[-1].sha,
+            *below,
+            "--",
+            *sorted(paths),
+        )
+        for record in answer.text.split("\1")[1:]:
+            sha, *touched = record.replace("\n", "\0").split("\0")
+            if {path for path in touched if path} <= paths:
+                yield Sha(sha)
+
     def place(self, sha: Sha) -> int:
         """Where a commit stands; -1 if it does not."""
         return next((at for at, commit in enumerate(self.commits) if commit.sha == sha), -1)
+
+
+def patch_id(repository: Repository, *commits: Sha) -> str:
+    """What a commit changes, or differs in from one before: git's id of the patch; empty if not."""
+    patch = repository.run("diff-tree", "-p", *commits).stdout
+    return repository.run("patch-id", "--stable", stdin=patch).text.partition(" ")[0]
 
 
 def read_commits(repository: Repository, *selection: str) -> tuple[MainCommit, ...]:
@@ -143,7 +178,11 @@ class _Looker:
             return None
         if head not in self.history.commits:
             return self._contained(pull_request, head)
-        return self._naming(pull_request, head) or self._rebased(pull_request, head)
+        return (
+            self._naming(pull_request, head)
+            or self._rebased(pull_request, head)
+            or self._renumbered(pull_request, head)
+        )
 
     def _lengths(self, pull_request: PullRequest) -> tuple[int, ...]:
         """A squash is one commit; a rebase as many as the PR has, or fewer if some were empty."""
@@ -208,17 +247,34 @@ class _Looker:
                 continue
             run = self.line.commits[end - len(own) : end]
             if all(
-                self._patch(one.sha) == self._patch(other.sha)
+                patch_id(self.line.repository, one.sha) == patch_id(self.line.repository, other.sha)
                 for one, other in zip(own, run, strict=True)
             ):
                 return Seen(pull_request, head, end - 1, (len(own),))
         return None
 
-    def _patch(self, commit: Sha) -> str:
-        """What a commit changes, wherever it stands: git's id of its patch."""
+    def _renumbered(self, pull_request: PullRequest, head: Sha) -> Seen | None:
+        """A commit on main with the number of no PR here and the patch of the whole PR."""
+        own = [commit.sha for commit in self._own(pull_request)]
+        others = {
+            commit.sha: place
+            for place, commit in enumerate(self.line.commits)
+            if len(commit.parents) == 1
+            and commit.number not in {None, *self.carrier.series.pull_requests}
+        }
+        if not own or not others:
+            return None
+        for sha in self.line.touching(own):
+            if sha in others and self._is_whole(sha, head):
+                return Seen(pull_request, head, others[sha], (1,))
+        return None
+
+    def _is_whole(self, sha: Sha, head: Sha) -> bool:
         repository = self.line.repository
-        patch = repository.run("diff-tree", "-p", commit).stdout
-        return repository.run("patch-id", "--stable", stdin=patch).text.partition(" ")[0]
+        (above,) = self.line.commits[self.line.place(sha)].parents
+        bases = repository.merge_bases(above, head)
+        patch = patch_id(repository, sha)
+        return len(bases) == 1 and bool(patch) and patch == patch_id(repository, bases[0], head)
 
     def _contained(self, pull_request: PullRequest, head: Sha) -> Seen | None:
         """A PR whose head main has: by a merge, or because the branch holds nothing yet."""

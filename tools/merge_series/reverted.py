@@ -12,7 +12,7 @@ from functools import cmp_to_key
 
 from carry.carried import Carrier
 from merge_series.history import FOLLOWS, OVERRULES, History
-from merge_series.mainline import MainLine
+from merge_series.mainline import MainLine, patch_id
 from merge_series.merger import Planned
 from merge_series.plan import is_synced
 from merge_series.records import Answer, Beyond, Said
@@ -265,6 +265,9 @@ def read_reverted(
     """
     repository, series = line.repository, carrier.series
     rounds = read_rounds(line, series, history, said.landed)
+    again = _brought_again(line, rounds)
+    if again:
+        rounds = read_rounds(line, series, history, {**again, **said.landed})
     reverts = [r for mine in rounds.values() for one in mine for r in one.reverts]
     held = {number: holders(history, series, number) for number in {r.number for r in reverts}}
     overruled = {key for commit in history.commits.values() for key in commit.overrules}
@@ -309,6 +312,19 @@ def read_reverted(
         reopened=reopened,
         left=recorded_heads(history),
     )
+
+
+def _brought_again(line: MainLine, rounds: Mapping[int, tuple[Round, ...]]) -> dict[int, Sha]:
+    """Commits by which main has a PR again that it reverted, though they do not say so."""
+    found: dict[int, Sha] = {}
+    for number, mine in rounds.items():
+        for revert in mine[-1].reverts:
+            if revert.ended_by is None and len(revert.undone) == 1:
+                patch = patch_id(line.repository, revert.undone[0])
+                later = (s for s in line.touching(revert.undone) if line.place(s) > revert.place)
+                same = [sha for sha in later if patch_id(line.repository, sha) == patch]
+                found |= {number: same[0]} if same else {}
+    return found
 
 
 def _lacking(

@@ -196,6 +196,11 @@ class Syncer:
         """Take the PRs that landed out of the branches that are synced."""
         self._landings = find_landings(self._repository, self._carrier, main, said)
         self._carrier = self._landings.mark(self._carrier)
+        for number, commit in self._landings.renumbered.items():
+            move = typed(f"merge_series renumber {number} {commit.number}")
+            self._told(
+                f"#{number} landed as {commit}, under another number; to move its row: {move}"
+            )
 
     def _merger(self, main: Sha) -> Merger:
         return Merger(self._repository, self._carrier, self._scanner, main, self._told)

@@ -38,10 +38,10 @@ def status_command(place: Place, *, as_json: bool) -> None:
         found = changes(repository, carrier, operations, place.main, main)
         said = [str(change) for change in found]
         try:
-            said += landings_seen(repository, carrier, main).values()
+            landed = list(landings_seen(repository, carrier, main).values())
         except Refusal as refusal:
-            said.append(str(refusal))
-        behind = tuple(left_behind(repository, carrier, main).values())
+            landed = [str(refusal)]
+        behind = (*landed, *left_behind(repository, carrier, main).values())
         gone = lost(repository, carrier, operations, place.main, main)
         said += newer_mains(repository, place.main, main)
         killed = [record for record in operations.journal.records() if record.is_under_way]

@@ -74,6 +74,41 @@ def with_dependencies(data: bytes, name: str, dependencies: Mapping[int, tuple[i
     return _edited(data, name, expected, _DEPENDS_ON, texts)
 
 
+def with_number(data: bytes, name: str, old: int, new: int) -> bytes:
+    """SERIES.md with another number of a PR: in its row, its heading, and what depends on it.
+
+    Args:
+        data: The file.
+        name: The file as errors name it.
+        old: The number that it has.
+        new: The number that it gets.
+
+    Raises:
+        Refusal: The file declares no sound stack, or not the one PR, or has the other already.
+    """
+    series = _parse(data, name)
+    moved = _known(series, name, old)
+    if new in series.pull_requests:
+        line = series.pull_requests[new].line
+        raise Refusal(f"{name}:{line}: there is a #{new} already; #{old} cannot become it")
+    numbers = {n: n for n in series.pull_requests} | {old: new}
+    expected = {
+        numbers[n]: replace(
+            pr, number=numbers[n], depends_on=tuple(numbers[on] for on in pr.depends_on)
+        )
+        for n, pr in series.pull_requests.items()
+    }
+    nodes = Source.parse(data.decode("utf-8-sig"), name).nodes
+    called = re.compile(rf"#{old}(?![0-9])")
+    headings = [n for n in nodes if is_heading(n, 2) and called.match(written(n))]
+    lines = data.splitlines(keepends=True)
+    for place in (moved.line - 1, *(span(node)[0] for node in headings)):
+        lines[place] = re.sub(rb"#%d(?![0-9])" % old, b"#%d" % new, lines[place], count=1)
+    dependents = {n: pr.depends_on for n, pr in expected.items() if new in pr.depends_on}
+    texts = {number: _listed(on) for number, on in dependents.items()}
+    return _edited(b"".join(lines), name, expected, _DEPENDS_ON, texts)
+
+
 def row(new: NewPullRequest) -> str:
     """The row of a PR in the table."""
     title = new.title.replace("|", "\\|")

@@ -392,9 +392,9 @@ def test_a_landing_that_was_reverted_is_asked_about(pair):
         3,
         (
             f"error: #1 landed, and main reverts it by {revert[:12]} 'Revert \"Do parent (#1)\"'; "
-            "nothing was merged. To keep its lines in parent, child, and have SERIES.md say that "
-            f"#1 is open again: {pair.typed('sync --keep-reverted 1')}. To let them go with the "
-            f"revert: {pair.typed('sync --drop-reverted 1')}\n"
+            "nothing was merged. To keep its lines in parent, child: "
+            f"{pair.typed('sync --keep-reverted 1')}. To let them go with the revert: "
+            f"{pair.typed('sync --drop-reverted 1')}\n"
         ),
     )
 

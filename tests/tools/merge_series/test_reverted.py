@@ -435,3 +435,19 @@ def test_an_answer_to_no_question_is_refused(stack, options, code, said):
     stack.squash("parent", "Do parent (#1)")
     done = stack.run("sync", *options)
     assert (done.code, said in " ".join(done.err.split())) == (code, True), done.err
+
+
+@pytest.mark.parametrize("is_synced", [True, False])
+def test_a_reland_that_says_nothing_of_it_is_known_by_its_patch(stack, is_synced):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    if is_synced:
+        assert stack.run("sync", "--keep-reverted", "1").code == 0
+    again(stack, "Try another title (#9)")
+    done = stack.run("sync")
+    assert done.code == 0, done.err
+    assert held(stack, "top")
+    assert "dropped.txt" not in stack.files("top")
+    assert stack.states() == ["landed", "open", "open", "open"]
+    assert "nothing was changed" in stack.run("sync").err
