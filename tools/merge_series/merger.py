@@ -97,22 +97,27 @@ class Merger:
         scanner: Scanner of the repository.
         main: The commit of main that is synced with.
         told: Called with a sentence for each of the user's commands that has run.
+        makes_again: Whether generated files are made again.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what merges are made from
         self,
         repository: Repository,
         carrier: Carrier,
         scanner: ReadScanner,
         main: Sha,
         told: Callable[[str], None] = lambda _: None,
+        *,
+        makes_again: bool = True,
     ) -> None:
+        self._makes_again = makes_again
         self._repository = repository
         self._trees = TreeMerger(repository)
         self._carrier = carrier
         self._generated = GeneratedFiles(repository, carrier, scanner, told)
         self._main = main
         self._recorded = Recorded(repository)
+        self._tips: Mapping[str, Sha] = {}
         self._counted: dict[tuple[tuple[Sha, ...], ...], BroughtMain | None] = {}
         # Git's own merges, which take the time, may be made at once; the rest is one at a time.
         self._lock = threading.Lock()
@@ -131,13 +136,14 @@ class Merger:
 
         Args:
             pull_requests: The PRs that are synced.
-            tips: The head of every branch.
+            tips: The head of every branch, also as the sync goes on.
         """
         below = {
             pr.branch: [source.branch for source in sources(self._carrier, pr)]
             for pr in pull_requests
         }
         likely = foreseen(self._repository, below, tips, self._main)
+        self._tips = tips
         self._trees.foresee(likely, (self._main, *tips.values()))
 
     def merge(self, planned: Planned) -> MergeRecord | Stopped:
@@ -384,7 +390,7 @@ class Merger:
         held = (
             series.closure(own) if planned.source is None else series.closure(planned.source, own)
         )
-        found = heads(self._repository, [pr.branch for pr in held])
+        found = {**heads(self._repository, [pr.branch for pr in held]), **self._tips}
         return Sides(
             repository=self._repository,
             commits={OURS: planned.ours, THEIRS: planned.theirs},
@@ -410,6 +416,8 @@ class Merger:
         )
 
     def _make_again(self, planned: Planned, merged: Merge, tree: Sha) -> MadeAgain:
+        if not self._makes_again:
+            return MadeAgain(tree, None, {}, ())
         if planned.beyond is not None and tree == self._repository.tree_of(planned.ours):
             # Nothing is merged, so what is generated is as true as before.
             return MadeAgain(tree, None, {}, ())

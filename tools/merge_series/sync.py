@@ -7,9 +7,8 @@ Invariants, kept here:
 """
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from carry.carried import Carrier
@@ -17,10 +16,10 @@ from carry.generated import ReadScanner
 from merge_series import person
 from merge_series.changes import refuse_changes
 from merge_series.declared import Rewrite, with_states
-from merge_series.in_order import in_order
-from merge_series.landed import Landing, Landings, find_landings, record_landing
+from merge_series.forecast import Forecast
+from merge_series.landed import Landing, Landings, find_landings
 from merge_series.lost import refuse_lost
-from merge_series.merger import Merger, Planned, Stopped
+from merge_series.merger import Merger, Planned
 from merge_series.operations import Operations, Pending, StoppedSync
 from merge_series.plan import (
     branch_heads,
@@ -32,7 +31,8 @@ from merge_series.plan import (
     synced_pull_requests,
 )
 from merge_series.reachable import count_commits
-from merge_series.records import Answer, MergeRecord, Said
+from merge_series.records import Answer, Said
+from merge_series.stack_merges import Heads, Merged, Merges, StackMerger, new_heads
 from merge_series.stopped import (
     Handover,
     describe,
@@ -40,16 +40,12 @@ from merge_series.stopped import (
     refuse_undeclared,
     waiting_sync,
 )
-from merge_series.unfolded import left_behind
 from stack.command_line import typed
 from stack.errors import Refusal
 from stack.git_answers import Sha
 from stack.model import PullRequest
 from stack.repository import Repository
-from stack.words import counted
 
-Heads = dict[str, Sha]
-Merged = tuple[MergeRecord, ...]
 NOTHING_SAID = Said()
 
 
@@ -60,7 +56,9 @@ class Synced:
     Attributes:
         main: The commit of main that was synced with.
         merged: The merges made, in order.
+        earlier: How many of them stood at the last stop already.
         pending: The merge that waits for a person, if any.
+        ahead: What else a person is needed for, as far as it is known.
         commits_before: Commits that the branches had beyond main before.
         commits_lost: Those of them that their branches no longer reach; always 0.
         landed: PRs found landed that SERIES.md does not call so yet, each with the commit of main.
@@ -70,7 +68,9 @@ class Synced:
 
     main: Sha
     merged: Merged
+    earlier: int
     pending: Pending | None
+    ahead: Forecast
     commits_before: int
     commits_lost: int
     landed: dict[int, Sha]
@@ -86,6 +86,7 @@ class Syncer:
         carrier: The series and its edits.
         operations: What is kept in the repository.
         told: Called with a sentence a merge.
+        makes_again: Whether generated files are made again; not where only conflicts count.
     """
 
     def __init__(
@@ -94,7 +95,10 @@ class Syncer:
         carrier: Carrier,
         operations: Operations,
         told: Callable[[str], None],
+        *,
+        makes_again: bool = True,
     ) -> None:
+        self._makes_again = makes_again
         self._repository = repository
         self._carrier = carrier
         self._operations = operations
@@ -125,8 +129,29 @@ class Syncer:
         Raises:
             Refusal: As for ``sync``.
         """
-        main, old, merged, stopped = self._begin(main_name, said)
-        return self._synced(main, old, merged, None if stopped is None else describe(stopped))
+        return self._synced(*self._begin(main_name, said))
+
+    def foresee(self, main_name: str) -> Forecast:
+        """What the next sync, or that which waits, needs a person for.
+
+        As objects alone; nothing else is checked.
+
+        Raises:
+            Refusal: A branch is missing, or what landed cannot be told.
+        """
+        waiting = self._operations.stopped()
+        made: Merged = ()
+        if waiting is None:
+            main = resolve_main(self._repository, self._carrier, main_name)
+            self._find_landings(main, NOTHING_SAID)
+            old = branch_heads(self._repository, synced_pull_requests(self._carrier))
+        else:
+            main, old, made = waiting.main, waiting.heads, waiting.merged
+            self._find_landings(main, waiting.said)
+        self._repository.read_ancestry(main, new_heads(old, made).values())
+        merges = self._merge_all(main, old, made)
+        stops = tuple(map(describe, merges.stopped))
+        return replace(merges.ahead, stops=stops)
 
     def continue_sync(self) -> Synced:
         """Go on with a stopped sync from what the person made of the merge.
@@ -165,16 +190,17 @@ class Syncer:
             self._repository, self._carrier, self._operations, waiting.main_name, waiting.main
         )
         self._told(f"{record.branch}: merged {record.source} as a person settled it")
-        tips = _new_heads(waiting.heads, (*waiting.merged, record))
+        tips = new_heads(waiting.heads, (*waiting.merged, record))
         self._repository.read_ancestry(waiting.main, tips.values())
-        merged, stopped = self._merge_all(waiting.main, waiting.heads, (*waiting.merged, record))
-        return self._end(waiting.main_name, waiting.main, waiting.heads, merged, stopped)
+        merges = self._merge_all(waiting.main, waiting.heads, (*waiting.merged, record))
+        earlier = len(waiting.merged)
+        return self._end(waiting.main_name, waiting.main, waiting.heads, merges, earlier)
 
-    def _begin(self, main_name: str, said: Said) -> tuple[Sha, Heads, Merged, Stopped | None]:
+    def _begin(self, main_name: str, said: Said) -> tuple[Sha, Heads, Merges]:
         """Check what can be checked, then make the merges.
 
         Returns:
-            Main, the heads before, the merges made, and the one that waits for a person, if any.
+            Main, the heads before, and the merges.
         """
         refuse_stopped(self._operations)
         main = resolve_main(self._repository, self._carrier, main_name)
@@ -186,11 +212,11 @@ class Syncer:
         old = ready(self._repository, self._carrier, main, update_worktrees=follows)
         for sentence in taken:
             self._told(sentence)
-        merged, stopped = self._merge_all(main, old, ())
-        if not merged and stopped is None:
+        merges = self._merge_all(main, old, ())
+        if not merges.made and not merges.stopped:
             for sentence in newer_mains(self._repository, main_name, main):
                 self._told(sentence)
-        return main, old, merged, stopped
+        return main, old, merges
 
     def _find_landings(self, main: Sha, said: Said) -> None:
         """Take the PRs that landed out of the branches that are synced."""
@@ -203,81 +229,24 @@ class Syncer:
             )
 
     def _merger(self, main: Sha) -> Merger:
-        return Merger(self._repository, self._carrier, self._scanner, main, self._told)
+        return Merger(
+            self._repository,
+            self._carrier,
+            self._scanner,
+            main,
+            self._told,
+            makes_again=self._makes_again,
+        )
 
     def _handover(self, main: Sha) -> Handover:
         return Handover(self._repository, self._carrier, self._operations, self._merger(main))
 
-    def _merge_all(self, main: Sha, old: Heads, made: Merged) -> tuple[Merged, Stopped | None]:
-        """Make the merges that are missing after ``made``: dependencies first, then main."""
-        with self._repository.held_objects():
-            return self._merge_each(main, old, made)
-
-    def _merge_each(self, main: Sha, old: Heads, made: Merged) -> tuple[Merged, Stopped | None]:
-        merger = self._merger(main)
-        tips = _new_heads(old, made)
-        merged = list(made)
-        pull_requests = synced_pull_requests(self._carrier)
-        below = {pr.number: sources(self._carrier, pr) for pr in pull_requests}
-        merger.foresee(pull_requests, tips)
-
-        def merge(pull_request: PullRequest) -> list[MergeRecord | Stopped]:
-            return self._merge_branch(merger, pull_request, tips, main)
-
-        # Where a merge stops or is refused, those after it that were made already are forgotten.
-        with closing(in_order(pull_requests, below, merge, merger.threads)) as branches:
-            for pull_request, results in branches:
-                for result in results:
-                    branch = pull_request.branch
-                    if isinstance(result, Stopped):
-                        source = result.planned.source_name
-                        brings = f"; it brings {result.brought}" if result.brought else ""
-                        self._told(f"{branch}: merging {source} needs a person{brings}")
-                        return tuple(merged), result
-                    brought = f", with {result.brought}" if result.brought else ""
-                    self._told(f"{branch}: merged {result.source}{brought}{_conflicts(result)}")
-                    merged.append(result)
-        self._tell_emptied({record.branch for record in merged}, tips, main)
-        for sentence in left_behind(self._repository, self._carrier, main).values():
-            self._told(sentence)
-        return tuple(merged), None
-
-    def _merge_branch(
-        self, merger: Merger, pull_request: PullRequest, tips: Heads, main: Sha
-    ) -> list[MergeRecord | Stopped]:
-        """Make the merges of one branch, up to one that needs a person; the tips it is on stand."""
-        results: list[MergeRecord | Stopped] = []
-        for step in self._steps(pull_request, tips, main):
-            if isinstance(step, Landing):
-                tip = tips[pull_request.branch]
-                result: MergeRecord | Stopped = record_landing(
-                    self._repository, pull_request, step, tip
-                )
-            else:
-                result = merger.merge(step)
-            results.append(result)
-            if isinstance(result, Stopped):
-                break
-            tips[pull_request.branch] = result.commit
-        return results
-
-    def _tell_emptied(self, moved: Collection[str], tips: Heads, main: Sha) -> None:
-        """Say which branches hold nothing any more that what they are on does not hold."""
-        below = {}
-        for pull_request in synced_pull_requests(self._carrier):
-            on = sources(self._carrier, pull_request)
-            if pull_request.branch in moved and len(on) <= 1:
-                below[pull_request.branch] = (
-                    (on[0].name, tips[on[0].branch]) if on else ("main", main)
-                )
-        pairs = [(tips[branch], commit) for branch, (_, commit) in below.items()]
-        trees = self._repository.trees_of([commit for pair in pairs for commit in pair])
-        for branch, mine, theirs in zip(below, trees[::2], trees[1::2], strict=True):
-            if mine == theirs:
-                self._told(
-                    f"{branch}: holds nothing that {below[branch][0]} does not; "
-                    "if nothing is to come, its PR can be closed"
-                )
+    def _merge_all(self, main: Sha, old: Heads, made: Merged) -> Merges:
+        """Make the merges that are missing after ``made``."""
+        stack = StackMerger(
+            self._repository, self._carrier, self._merger(main), self._steps, self._told
+        )
+        return stack.merge(main, old, made)
 
     def _steps(
         self, pull_request: PullRequest, tips: Heads, main: Sha
@@ -330,11 +299,11 @@ class Syncer:
         main_name: str,
         main: Sha,
         old: Heads,
-        merged: Merged,
-        stopped: Stopped | None,
+        merges: Merges,
+        earlier: int = 0,
     ) -> Synced:
-        if stopped is not None:
-            pending = describe(stopped)
+        merged, pending = merges.made, merges.pending
+        if pending is not None:
             follows = self._operations.update_worktrees
             waiting = StoppedSync(
                 main_name=main_name,
@@ -346,9 +315,9 @@ class Syncer:
                 said=self._landings.reverted.said,
                 update_worktrees=follows,
             )
-            self._handover(main).offer(waiting, stopped)
-            return self._synced(main, old, merged, pending)
-        synced = self._synced(main, old, merged, None)
+            self._handover(main).offer(waiting, merges.stopped[0])
+            return self._synced(main, old, merges, earlier)
+        synced = self._synced(main, old, merges, earlier)
         if synced.commits_lost:
             raise Refusal(
                 f"{synced.commits_lost} commits would no longer be reachable; nothing was moved; "
@@ -364,8 +333,9 @@ class Syncer:
         self._operations.forget_stopped()
         return synced
 
-    def _synced(self, main: Sha, old: Heads, merged: Merged, pending: Pending | None) -> Synced:
-        before, lost = count_commits(self._repository, main, old, _new_heads(old, merged))
+    def _synced(self, main: Sha, old: Heads, merges: Merges, earlier: int = 0) -> Synced:
+        merged, pending = merges.made, merges.pending
+        before, lost = count_commits(self._repository, main, old, new_heads(old, merged))
         landed = {
             landing.pull_request.number: landing.commit
             for landing in self._landings.found
@@ -374,7 +344,9 @@ class Syncer:
         rewrite = self._rewrite() if pending is None else None
         diff = "" if rewrite is None else rewrite.diff
         reverted = dict(self._landings.reverted.said.reverted)
-        return Synced(main, merged, pending, before, lost, landed, reverted, diff)
+        return Synced(
+            main, merged, earlier, pending, merges.ahead, before, lost, landed, reverted, diff
+        )
 
     def _rewrite(self) -> Rewrite | None:
         states = self._landings.states
@@ -405,10 +377,9 @@ def dry_run(  # noqa: PLR0913 - what a sync is given
         return Syncer(repository, carrier, operations, told).rehearse(main_name, said)
 
 
-def _new_heads(old: Heads, merged: Merged) -> Heads:
-    return {**old, **{record.branch: record.commit for record in merged}}
-
-
-def _conflicts(record: MergeRecord) -> str:
-    count = len(record.conflicts)
-    return f", {counted(count, 'conflict')} settled" if count else ""
+def foresee(
+    repository: Repository, carrier: Carrier, operations: Operations, main_name: str
+) -> Forecast:
+    """As ``Syncer.foresee``; nothing is told on the way, and no command of the user's is run."""
+    syncer = Syncer(repository, carrier, operations, lambda _: None, makes_again=False)
+    return syncer.foresee(main_name)

@@ -8,6 +8,8 @@ import click
 from carry.carried import Carrier
 from merge_series import help_texts as texts
 from merge_series import report
+from merge_series.forecast import Forecast, needs_a_person
+from merge_series.operations import Pending
 from merge_series.place import Place
 from merge_series.records import Answer, Said
 from merge_series.reverted import OPTIONS
@@ -136,8 +138,10 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
     pending = result.pending
     if as_json:
         print_json(asdict(result))
-    elif result.merged:
-        people.print(report.merge_table(result.merged))
+    # A stop tells what is new since the last one; the end all that was done.
+    new = result.merged if pending is None else result.merged[result.earlier :]
+    if new and not as_json:
+        people.print(report.merge_table(new))
     if pending is None:
         if not result.merged:
             people.print("Every branch is up to date; nothing was changed.")
@@ -145,15 +149,21 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
         if worktree is None:
             people.print(_DRY_RUN)
         return ExitCode.DONE
-    people.print(f"{pending.branch}: merging {pending.source} needs a person for:")
-    for path, why in pending.unsettled.items():
-        _say(f"  {path}: {why}")
+    _show_stop(pending, result.ahead, worktree)
+    return ExitCode.WAITING
+
+
+def _show_stop(pending: Pending, ahead: Forecast, worktree: Path | None) -> None:
+    for line in needs_a_person(pending):
+        _say(line)
     # A file that is settled in part stands above, with what is left of it.
     settled = [file for file in pending.settled if file.path not in pending.unsettled]
     if settled:
         people.print("Settled already:")
     for file in settled:
         people.print(f"  {file.path}: {file.how}")
+    for line in ahead.told(pending):
+        _say(line)
     if worktree is None:
         people.print(_DRY_RUN)
     else:
@@ -163,7 +173,6 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
             f"folder run {go_on} (or --abort). No branch has moved.",
             soft_wrap=True,
         )
-    return ExitCode.WAITING
 
 
 def _show_landed(place: Place, result: Synced, *, is_kept: bool) -> None:

@@ -8,6 +8,7 @@ import click
 from merge_series import help_texts as texts
 from merge_series import report, standing_tables
 from merge_series.changes import changes, landings_seen
+from merge_series.forecast import Forecast
 from merge_series.inspect import BranchStatus, statuses, verify
 from merge_series.lost import lost
 from merge_series.operations import Operations
@@ -16,6 +17,7 @@ from merge_series.plan import newer_mains, resolve_main
 from merge_series.reachable import count_commits
 from merge_series.revert_checks import check_reverts
 from merge_series.stopped import how_it_waits
+from merge_series.sync import foresee
 from merge_series.unfolded import check_folded, left_behind
 from stack.command_line import json_option
 from stack.console import people, print_json
@@ -30,7 +32,7 @@ _STATUS_WIDTH = 80  # also where more would fit: it is what people send each oth
 @click.pass_obj
 def status_command(place: Place, *, as_json: bool) -> None:
     """Say where every branch stands."""
-    with place.open() as (repository, carrier):
+    with place.read() as (repository, carrier):
         main = resolve_main(repository, carrier, place.main)
         rows = statuses(repository, carrier, main)
         operations = Operations(repository)
@@ -44,13 +46,20 @@ def status_command(place: Place, *, as_json: bool) -> None:
         behind = (*landed, *left_behind(repository, carrier, main).values())
         gone = lost(repository, carrier, operations, place.main, main)
         said += newer_mains(repository, place.main, main)
+        ahead = Forecast()
+        can_begin = not gone and not any(change.is_refused for change in found)
+        if can_begin and any(row.is_synced and row.summary != "up to date" for row in rows):
+            try:
+                ahead = foresee(repository, carrier, operations, place.main)
+            except Refusal as refusal:
+                said += [] if str(refusal) in said else [str(refusal)]
         killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:
         branches = [_status_json(row) for row in rows]
         branch = None if waiting is None else waiting.pending.branch
         said += behind
         data = {"main": main, "branches": branches, "changes": said, "lost": gone, "waits": branch}
-        print_json(data)
+        print_json({**data, "ahead": asdict(ahead)})
         return
     said += [
         f"An earlier {record.action} was killed while it moved branches; the next command that "
@@ -61,7 +70,7 @@ def status_command(place: Place, *, as_json: bool) -> None:
         people.print(part, width=_STATUS_WIDTH)
     # A command to copy stays whole, however long it is.
     waits = () if waiting is None else (f"A{how_it_waits(operations, waiting)[1:]}.",)
-    for sentence in (*behind, *gone, *waits):
+    for sentence in (*behind, *gone, *ahead.told(None), *waits):
         people.print(sentence, soft_wrap=True)
 
 

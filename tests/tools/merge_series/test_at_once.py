@@ -45,7 +45,7 @@ def test_every_branch_is_the_same(fan, monkeypatch):
     assert synced(fan, monkeypatch, 8) == one_by_one
 
 
-def test_the_same_merge_stops(fan, monkeypatch):
+def test_the_same_merges_stop(fan, monkeypatch):
     fan.commit("b3", {"shared.txt": SHARED.replace("e", "three")}, "Change e")
     fan.commit("b5", {"shared.txt": SHARED.replace("e", "five")}, "Change e")
     one_by_one = synced(fan, monkeypatch, 1)
@@ -54,6 +54,15 @@ def test_the_same_merge_stops(fan, monkeypatch):
         "b1: merged main",
         "b2: merged main",
         "b3: merging main needs a person",
+        "b4: merged main",
+        "b5: merging main needs a person",
+        "b6: merged main",
+        f"b7: merged #1, with {fan.brought()}",
+        "b7: merged #2",
     ]
-    assert (len(result.merged), result.pending.branch) == (2, "b3")
+    assert (len(result.merged), result.pending.branch) == (6, "b3")
+    assert ([stop.branch for stop in result.ahead.stops], result.ahead.waits) == (
+        ["b5"],
+        {"b8": ("b3",)},
+    )
     assert synced(fan, monkeypatch, 8) == one_by_one

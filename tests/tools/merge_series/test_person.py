@@ -343,6 +343,9 @@ def test_what_the_program_could_settle_is_staged_for_the_person(world):
         "changed line 2\n"
         "Settled already:\n"
         f"  {names}: the edits of #2 applied to main's text\n"
+        "by-hand: merging #1 needs a person as well for:\n"
+        f"  {NOTES}: the branch's {world.named('by-hand')} and main's {world.named('main')} both "
+        "changed line 2\n"
         f"The merge waits in {desk}\n"
     ) in done.err
     assert "str(offset(count, size=own_size()))" in (desk / names).read_text()
