@@ -21,6 +21,7 @@ setup(
         "click",
         "gitpython",
         "grandalf",
+        "isort",
         "jinja2",
         "jsonschema",
         "markdown-it-py",
@@ -50,7 +51,6 @@ setup(
         "lint": [
             "black",
             "hypothesis",
-            "isort",
             "mypy",
             "nox",
             "pytest",

@@ -8,6 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from itertools import combinations
 from typing import Any
 
 from carry.edits.imports import section_of, sort_key
@@ -105,32 +107,37 @@ def merge_order[T](
     wanted: Iterable[T],
     place: Callable[[T], Any],
 ) -> list[T]:
-    """The wanted things in the order of the texts, what only one side has beside its neighbours.
+    """The wanted things in an order that a side has for every two of which a side has both.
+
+    Where the sides have two in different orders, the one that changed the order counts, or else the
+    place, as it does for two of which no side has both.
 
     Raises:
-        NotSettled: Both sides changed the order of what both kept.
+        NotSettled: There is no such order.
     """
     left = set(wanted)
-    sides = [[one for one in side if one in left] for side in (ours, theirs)]
-    shared = set(sides[0]) & set(sides[1])
-    first, second = ([one for one in side if one in shared] for side in sides)
-    spine = first
-    if first != second:
-        before = [one for one in base if one in shared]
-        known = set(before)
-        kept = [[one for one in side if one in known] == before for side in (first, second)]
-        if not any(kept):
-            raise NotSettled("both sides put its imports into another order")
-        choice = {(True, False): second, (False, True): first}
-        spine = choice.get((kept[0], kept[1])) or min(
-            first, second, key=lambda side: [place(one) for one in side]
+    kept = [[one for one in text if one in left] for text in (base, ours, theirs)]
+    before, first, second = (set(combinations(text, 2)) for text in kept)
+    above: dict[T, set[T]] = {one: set() for text in kept[1:] for one in text}
+    for one, other in first | second:
+        back = other, one
+        is_denied = back in first | second and (
+            (one, other) in before or (back not in before and place(other) < place(one))
         )
-    groups = [_groups(side, shared) for side in sides]
+        if not is_denied:
+            above[other].add(one)
     ordered: list[T] = []
-    for anchor in (None, *spine):
-        ordered += [] if anchor is None else [anchor]
-        mine, yours = (group.get(anchor, []) for group in groups)
-        ordered += sorted([*mine, *yours], key=place) if mine and yours else [*mine, *yours]
+    sorter = TopologicalSorter(above)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise NotSettled("no order of its imports agrees with both sides") from error
+    ready: list[T] = []
+    while sorter.is_active():
+        ready += sorter.get_ready()
+        ordered.append(min(ready, key=place))
+        ready.remove(ordered[-1])
+        sorter.done(ordered[-1])
     for one in sorted(left - set(ordered), key=place):
         index = next((i for i, o in enumerate(ordered) if place(one) < place(o)), len(ordered))
         ordered.insert(index, one)
@@ -205,18 +212,6 @@ def _comments(item: Item | None) -> list[bytes]:
     return [line[line.index(b"#") :].strip() for line in lines if b"#" in line]
 
 
-def _groups[T](side: Sequence[T], shared: set[T]) -> dict[T | None, list[T]]:
-    """What one side alone has, by the shared thing that it stands behind."""
-    groups: dict[T | None, list[T]] = {}
-    anchor: T | None = None
-    for one in side:
-        if one in shared:
-            anchor = one
-        else:
-            groups.setdefault(anchor, []).append(one)
-    return groups
-
-
 def _is_between(previous: Key | None, key: Key, ours: Side, theirs: Side) -> bool:
     """Whether two statements come from different sides, so that no text has both."""
     return previous is not None and not any(
@@ -256,15 +251,15 @@ def _statement(key: Key, items: Sequence[Item | None], names: list[str], newline
     texts = [text for item in known for text in item.texts]
     if any(b"#" in text for text in texts):
         raise NotSettled("a statement that both sides changed holds a comment")
-    fitting = {item.text for item in items[1:] if item and item.text and set(item.names) == wanted}
+    before, mine, yours = (item.names if item else [] for item in items)
+    ordered = merge_order(before, mine, yours, names, sort_key)
+    fitting = {item.text for item in items[1:] if item and item.text and item.names == ordered}
     if len(fitting) == 1:
         return fitting.pop() or b""
     indent = _indent(texts)
     if not key.is_from:
         alias = f" as {key.alias}" if key.alias else ""
         return f"{indent}import {key.module}{alias}".encode() + newline
-    before, mine, yours = (item.names if item else [] for item in items)
-    ordered = merge_order(before, mine, yours, names, sort_key)
     laid_out = _from_import(key.module, ordered, indent, texts)
     return laid_out.encode().replace(b"\n", newline) + newline
 

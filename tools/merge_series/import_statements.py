@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from merge_series.text_merge import lines_of
 
@@ -128,6 +129,7 @@ class Folding:
         return line.removesuffix(_NO_END) if statement is None else statement.text
 
 
+@lru_cache(maxsize=32)
 def parse(text: bytes) -> Parsed:
     """Read a Python text.
 
@@ -161,6 +163,7 @@ def imports_of(
         yield node, tuple(_names(scope, node))
 
 
+@lru_cache(maxsize=32)
 def parse_tree(text: bytes) -> ast.Module:
     """The syntax tree of a text that compiles.
 

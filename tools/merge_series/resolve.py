@@ -22,11 +22,12 @@ from stack.words import counted
 
 if TYPE_CHECKING:
     from carry import edits
-    from merge_series import import_merge, import_statements, import_targets
+    from merge_series import import_merge, import_order, import_statements, import_targets
 else:
     # Most syncs meet no conflict that these settle.
     edits = Lazy("carry.edits")
     import_merge = Lazy("merge_series.import_merge")
+    import_order = Lazy("merge_series.import_order")
     import_statements = Lazy("merge_series.import_statements")
     import_targets = Lazy("merge_series.import_targets")
 
@@ -233,14 +234,13 @@ def _by_imports(sources: Sources, conflict: Conflict) -> Settled | Unsettled | N
     """The import statements of a Python file merged; None where none of them is in conflict."""
     if conflict.driver or not conflict.is_content or not conflict.path.endswith((".py", ".pyi")):
         return None
-    stages = conflict.stages
+    stages, repository, merge = conflict.stages, sources.repository, sources.merge
+    texts = _texts(repository, conflict)
     try:
-        texts = _texts(sources.repository, conflict)
         merged = import_merge.merge_imports(*texts)
-        targets = import_targets.Targets(
-            sources.repository, sources.ours.commit, sources.theirs.commit, sources.merge
-        )
-        targets.check(conflict, texts, merged)
+        merged = import_order.in_order(repository, merge.tree, conflict.path, texts, merged)
+        sides = sources.ours.commit, sources.theirs.commit
+        import_targets.Targets(repository, *sides, merge).check(conflict, texts, merged)
     except import_statements.NoImports:
         return None
     except import_statements.NotSettled as reason:

@@ -2,11 +2,13 @@
 
 import ast
 import warnings
+from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from merge_series.import_layout import merge_order
 from merge_series.import_merge import merge_imports
 from merge_series.import_statements import NoImports, NotSettled
 from merge_series.text_merge import merge_lines
@@ -558,7 +560,7 @@ def f(v: A):
             "from x import a, b, c\n",
             "from x import b, a, c, d\n",
             "from x import a, c, b, e\n",
-            "both sides put its imports into another order",
+            "no order of its imports agrees with both sides",
         ),
         (
             "try:\n    from x import a, b\nfinally:\n    pass\n",
@@ -756,6 +758,25 @@ def test_conflicts_are_read_off_no_marker_text():
     long = ("<" * 200 + "\n").encode()
     pieces = merge_lines(long + b"a\n", long + b"b\n", long + b"c\n")
     assert [type(piece).__name__ for piece in pieces] == ["bytes", "Hunk"]
+
+
+@settings(max_examples=300)
+@given(
+    texts=st.tuples(*[st.lists(st.integers(0, 6), unique=True, max_size=6)] * 3),
+    wanted=st.sets(st.integers(0, 7)),
+)
+def test_every_two_things_are_in_an_order_that_a_side_has(texts, wanted):
+    _, *sides = texts
+    try:
+        order = merge_order(*texts, wanted, int)
+    except NotSettled:
+        assert any(set(one) & set(other) for one, other in [sides])
+        return
+    assert sorted(order) == sorted(wanted)
+    assert order == merge_order(texts[0], *sides[::-1], wanted, int)
+    for pair in combinations(order, 2):
+        both = [side for side in sides if set(pair) <= set(side)]
+        assert not both or any(tuple(one for one in side if one in pair) == pair for side in both)
 
 
 # Files of a few modules with a few names, and a body that loads some of them.

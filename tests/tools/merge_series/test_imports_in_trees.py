@@ -1,8 +1,9 @@
-"""What a merged file imports, looked up in real trees: every way to be gone, and to be there."""
+"""What a merged file imports in real trees: what is gone and what is there, and in which order."""
 
 import pytest
 
 from merge_series.import_merge import merge_imports
+from merge_series.import_order import in_order
 from merge_series.import_statements import NotSettled
 from merge_series.import_targets import Targets
 from stack.git_answers import Entry
@@ -46,13 +47,14 @@ class Merging:
     def _ends(self, ours, theirs):
         merge = merge_trees(self._repository, ours, theirs)
         targets = Targets(self._repository, ours, theirs, merge)
-        return {c.path: self._end(targets, c) for c in merge.conflicts if c.is_content}
+        return {c.path: self._end(merge.tree, targets, c) for c in merge.conflicts if c.is_content}
 
-    def _end(self, targets, conflict):
+    def _end(self, tree, targets, conflict):
         oids = (conflict.stages[stage].oid for stage in (BASE, OURS, THEIRS))
         texts = [self._repository.read_blob(oid) for oid in oids]
         try:
             merged = merge_imports(*texts)
+            merged = in_order(self._repository, tree, conflict.path, texts, merged)
             targets.check(conflict, texts, merged)
         except NotSettled as reason:
             return str(reason)
@@ -392,6 +394,110 @@ def test_a_name_that_moved_means_what_it_did(left, end, merge):
         theirs={FILE: FROM_COMMON, "pkg/utils.py": left, "pkg/common.py": UTILS},
     )
     assert merge(*trees) == {FILE: end}
+
+
+NO_ORDER = "no order of its imports agrees with both sides"
+UNLIKE = "which is not what the sides have"
+
+STRANGE = {
+    "one side turns what the other puts something between": (
+        "from .a import A\nfrom .b import B\n",
+        "from .a import A\nfrom .aa import C\nfrom .b import B\n",
+        "from .b import B\nfrom .a import A\n",
+        f".aa.C would be imported before .a.A, {UNLIKE}",
+    ),
+    "both sides turn what they have": (
+        "import a\nimport b\nimport c\n",
+        "import b\nimport a\nimport c\nimport d\n",
+        "import a\nimport c\nimport b\nimport e\n",
+        f"b would be imported before c, {UNLIKE}",
+    ),
+    "names of one statement": (
+        "from pkg import a, b\n",
+        "from pkg import a, aa, b\n",
+        "from pkg import b, a\n",
+        NO_ORDER,
+    ),
+    "what git moves by itself": (
+        "import a\nimport m\n\nX = 1\nimport b\nY = 1\n",
+        "import a\nimport m, n\n\nX = 1\nimport b\nimport c\nY = 1\n",
+        "import a\nimport m, o\nimport b\n\nX = 1\nY = 1\n",
+        "the import of b moved past other code",
+    ),
+    "what git leaves where it was and one side has put elsewhere": (
+        "import z\n\nX = 1\nfrom b import y\nfrom a import x\n",
+        "import z\n\nX = 1\nfrom a import x\nfrom b import y\n",
+        "import z\n\nX = 1\nfrom b import y, z\nfrom a import x\n",
+        f"b.z would be imported before b.y, {UNLIKE}",
+    ),
+    "beside a conflict of code": (
+        "X = 1\nfrom b import y\nfrom a import x\n\nX = 1\n",
+        "X = 1\nfrom a import x\nfrom b import y\n\nX = 2\n",
+        "X = 1\nfrom b import y, z\nfrom a import x\n\nX = 3\n",
+        f"b.z would be imported before b.y, {UNLIKE}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_an_order_that_no_side_has_is_for_a_person(name, merge):
+    base, ours, theirs, why = STRANGE[name]
+    assert merge({FILE: base}, {FILE: ours}, {FILE: theirs}) == {FILE: why}
+
+
+BLACK = "[tool.isort]\nprofile = 'black'\n"
+PLAIN = "import os\n\nimport torch\n"
+
+SORTED = {
+    "a package of the project, which is a section of its own": (
+        {"tests/helpers.py": "h = 1\n"},
+        "import os\n\nimport torch\nimport xarray\n\nfrom tests.helpers import h\n",
+        "import os\n\nimport torch\nimport yaml\n",
+        "import os\n\nimport torch\nimport xarray\nimport yaml\n\nfrom tests.helpers import h\n",
+    ),
+    "settings that put statements of both kinds together": (
+        {"pyproject.toml": BLACK + "force_sort_within_sections = true\n"},
+        "import os\n\nfrom alpha import a\nimport torch\n",
+        "import os\n\nimport beta\nimport torch\n",
+        "import os\n\nfrom alpha import a\nimport beta\nimport torch\n",
+    ),
+    "settings of a folder": (
+        {"pyproject.toml": BLACK, "pkg/.isort.cfg": "[settings]\nlength_sort = true\n"},
+        "import os\n\nimport aaaaaaa\nimport torch\n".replace(
+            "import aaaaaaa\nimport torch", "import torch\nimport aaaaaaa"
+        ),
+        "import os\n\nimport torch\nimport bbbbbb\n",
+        "import os\n\nimport torch\nimport bbbbbb\nimport aaaaaaa\n",
+    ),
+    "no settings": (
+        {"pyproject.toml": ""},
+        "import os\n\nimport torch\nimport yaml\n",
+        "import os\n\nimport torch\nimport xarray\n",
+        "import os\n\nimport torch\nimport xarray\nimport yaml\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SORTED)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_isort_keeps_on_both_sides_it_keeps_in_the_result(name, end, merge):
+    files, ours, theirs, result = SORTED[name]
+    base, ours, theirs, result = (
+        f"{text}\nCODE = 1\n".replace("\n", end) for text in (PLAIN, ours, theirs, result)
+    )
+    trees = {FILE: base, "pyproject.toml": BLACK} | files, {FILE: ours}, {FILE: theirs}
+    assert merge(*trees) == {FILE: result}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ["[tool.isort\n", "[tool.isort]\nprofile = 'none'\n", "[tool.isort]\nline_length = 'x'\n"],
+)
+def test_settings_that_isort_refuses_sort_nothing_and_tell_nothing(settings, merge, capfd):
+    ours, theirs = PLAIN + "import xarray\n", PLAIN + "import yaml\n"
+    trees = {FILE: PLAIN, "pyproject.toml": settings}, {FILE: ours}, {FILE: theirs}
+    assert merge(*trees) == {FILE: PLAIN + "import xarray\nimport yaml\n"}
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_sync_asks_a_person_where_main_moved_a_module(world):
