@@ -72,17 +72,34 @@ class Meanings:
         asked = node.value
         if node.attr not in self.names or isinstance(node.ctx, ast.Store | ast.Del):
             return False
+        for_module = node.attr == MODULE.rpartition(".")[2]
         if isinstance(asked, ast.Name):
-            for_module = node.attr == MODULE.rpartition(".")[2]
             place = scope.find(asked.id)
             itself = place is not None and place.is_object(asked.id)
-            return any(
+            return (for_module and self._is_held(node, scope)) or any(
                 self._is_open(binding.node, place or scope, frozenset({asked.id}))
                 if isinstance(binding, Value)
                 else isinstance(binding, Other) and not binding.node and for_module and not itself
                 for binding in scope.bindings(asked.id)
             )
-        return self._is_open(asked, scope, frozenset())
+        return self._is_open(asked, scope, frozenset()) or (
+            for_module and self._is_held(node, scope)
+        )
+
+    def _is_held(self, node: ast.Attribute, scope: Scope) -> bool:
+        """Tell whether an attribute is one of an imported object, which may hold the package."""
+        root = node.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        return (
+            isinstance(root, ast.Name)
+            and any(isinstance(binding, Import) for binding in scope.bindings(root.id))
+            and any(
+                name.startswith("megatron.")
+                and not self._resolver.is_module(name.rpartition(".")[0])
+                for name in self.of(node, scope)
+            )
+        )
 
     def _is_open(self, node: ast.expr, scope: Scope, active: frozenset[str]) -> bool:
         """Tell whether a value may be anything."""
@@ -110,6 +127,8 @@ class Meanings:
     def are_named_by(self, text: str) -> bool:
         """Tell whether a text is the dotted name of ``parallel_state`` or of something in it."""
         text = text.replace(":", ".")  # as `pkgutil.resolve_name` takes it
+        if text.startswith("core."):
+            text = f"megatron.{text}"
         if _RELATIVE_NAME.fullmatch(text):
             return True
         return _ABSOLUTE_NAME.fullmatch(text) is not None and any(

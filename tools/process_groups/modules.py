@@ -99,6 +99,10 @@ class Resolver:
             self._known[name] = self._resolve(name, frozenset())
         return self._known[name]
 
+    def is_module(self, name: str) -> bool:
+        """Tell whether a dotted name is that of one of the tree's modules."""
+        return self._path(name) is not None
+
     def _resolve(self, name: str, active: frozenset[str]) -> frozenset[str]:
         first, *rest = name.split(".")
         if first != "megatron":

@@ -18,7 +18,7 @@ they run.
 
 import ast
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from process_groups.bindings import Comprehension, Definition, outside_of
 from process_groups.conditions import NO_FACTS, Facts
@@ -28,7 +28,7 @@ from process_groups.meaning import Meanings
 from process_groups.modules import dotted
 from process_groups.reads import MODULE_SCOPE, Lines, Read
 from process_groups.scope import Scope
-from process_groups.texts import asks_for, mentions
+from process_groups.texts import mentions, names, uses
 
 _MODULE_NAME = MODULE.rpartition(".")[2]
 # What hands out everything that the module has.
@@ -129,6 +129,12 @@ class Reader:
                     self._fields(item, scope, facts)
 
     def _case(self, node: ast.match_case, scope: Scope, facts: Facts) -> None:
+        for pattern in ast.walk(node.pattern):
+            # It asks whatever is matched for attributes.
+            if isinstance(pattern, ast.MatchClass) and not self._meanings.names.isdisjoint(
+                pattern.kwd_attrs
+            ):
+                self._note(pattern, scope, _MODULE_NAME, "unresolved")
         self._fields(node.pattern, scope, facts)
         if node.guard is not None:
             self._expression(node.guard, scope, facts)
@@ -164,10 +170,12 @@ class Reader:
 
     def _constant(self, node: ast.Constant, scope: Scope, *, is_asked: bool) -> None:
         """Look at a text; a name of one word counts only where something is asked for it."""
-        text = node.value
+        text, words = node.value, self._meanings.names
         if isinstance(text, str) and (
             self._meanings.are_named_by(text)
-            or ((is_asked or not text.isidentifier()) and asks_for(text, self._meanings.names))
+            or ((is_asked or not text.isidentifier()) and names(text, words))
+            # A part of a text that is put together is no whole text.
+            or (not self._in_text and uses(text, words))
         ):
             self._note(node, scope, _MODULE_NAME, "unresolved")
 
@@ -175,7 +183,7 @@ class Reader:
         asked = _asked_attribute(node, scope)
         if asked is None:
             before = self._notes
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = list(_given([*node.args, *(keyword.value for keyword in node.keywords)]))
             texts = [part for part in given if isinstance(part, ast.Constant)]
             for part in [node.func, *(part for part in given if part not in texts)]:
                 self._expression(part, scope, facts)
@@ -234,7 +242,7 @@ class Reader:
         if before == self._notes and self._meanings.may_hide(node, scope):
             self._note(node, scope, node.attr, "unresolved")
 
-    def _note(self, node: ast.expr, scope: Scope, function: str, kind: str) -> None:
+    def _note(self, node: ast.expr | ast.pattern, scope: Scope, function: str, kind: str) -> None:
         read = Read(self._path, scope.key or MODULE_SCOPE, function, kind)
         self._found.setdefault(read, []).append(node.lineno)
         self._notes += 1
@@ -265,6 +273,15 @@ def _asked_attribute(node: ast.Call, scope: Scope) -> ast.Attribute | None:
 def _is_text(node: ast.stmt) -> bool:
     """Tell whether a statement is a docstring, or a text that stands there alone like one."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _given(parts: Sequence[ast.expr]) -> Iterator[ast.expr]:
+    """Yield what a call is given, and for a list or tuple what is in it."""
+    for part in parts:
+        if isinstance(part, ast.List | ast.Tuple):
+            yield from _given(part.elts)
+        else:
+            yield part
 
 
 def _exports(node: ast.stmt) -> bool:

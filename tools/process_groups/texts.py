@@ -13,7 +13,9 @@ GETTERS = frozenset({"operator.attrgetter", "operator.methodcaller"})
 
 _WORD = re.compile(r"\w+")
 # What a sentence or a path may look like.
-_CLAIMS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Tuple)
+_CLAIMS = (
+    ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Tuple, ast.Name, ast.Attribute,
+)  # fmt: skip
 _NAME = re.compile(r"\w+([.:]\w+)*")
 
 
@@ -22,21 +24,27 @@ def mentions(node: ast.AST, words: Words) -> bool:
     return any(not words.isdisjoint(_WORD.findall(text)) for text in _texts(node))
 
 
-def asks_for(text: str, words: Words) -> bool:
-    """Tell whether a text is a name that starts with one of ``words``, or Python that uses one.
+def names(text: str, words: Words) -> bool:
+    """Tell whether a text is a dotted name that starts with one of ``words``."""
+    return _NAME.fullmatch(text) is not None and _WORD.findall(text)[0] in words
 
-    A sentence about one (``"tp_group is not set"``) is neither, even if it parses.
+
+def uses(text: str, words: Words) -> bool:
+    """Tell whether a text is Python that uses one of ``words``.
+
+    A sentence about one (``"tp_group is not set"``) is none, even if it parses.
     """
-    found = _WORD.findall(text)
-    if words.isdisjoint(found):
+    if words.isdisjoint(_WORD.findall(text)) or _NAME.fullmatch(text):
         return False
-    return found[0] in words if _NAME.fullmatch(text) else _is_code(text, words)
+    return _is_code(text, words)
 
 
 def _texts(node: ast.AST) -> Iterator[str]:
     for part in ast.walk(node):
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             yield part.value
+        elif isinstance(part, ast.Constant) and isinstance(part.value, bytes):
+            yield part.value.decode(errors="replace")
 
 
 def _is_code(text: str, words: Words) -> bool:
