@@ -13,6 +13,7 @@ from merge_series.operations import Operations, Pending, StoppedSync
 from merge_series.records import MergeRecord, SettledFile
 from stack.command_line import typed
 from stack.errors import ExitCode, Refusal
+from stack.git_answers import GitFailure
 from stack.repository import Repository
 
 
@@ -38,7 +39,12 @@ class Handover:
         """Put a stopped merge into the worktree in which a person settles it.
 
         A kill on the way leaves a sync that says it is not made to its end.
+
+        Raises:
+            Refusal: git cannot check it out there, as where a filter fails. A sync that stops for
+                the first time is dropped then; one that a person had to do with is kept.
         """
+        is_first = self._operations.stopped() is None
         self._operations.stop(replace(waiting, state="preparing"))
         self._operations.remove_worktree()
         planned = stopped.planned
@@ -50,7 +56,19 @@ class Handover:
         kept = [record.commit for record in waiting.merged]
         kept += [] if planned.beyond is None else [planned.beyond.base]
         offer = person.Offer(stopped, waiting.main_name, message, files, tuple(kept))
-        person.prepare(self._repository, self._operations.worktree, offer)
+        try:
+            person.prepare(self._repository, self._operations.worktree, offer)
+        except GitFailure as failure:
+            self._operations.remove_worktree()
+            if is_first:
+                self._operations.forget_stopped()
+            go_on = "merge_series sync" if is_first else person.CONTINUE
+            raise Refusal(
+                f"{planned.pull_request.branch}: merging {planned.source_name} needs a person, and "
+                f"git cannot check it out in {self._operations.worktree}: "
+                f"{failure}; no branch has moved; correct what it names, then run "
+                f"{typed(go_on)}"
+            ) from failure
         self._operations.stop(replace(waiting, state="waiting"))
 
     def offer_again(self, waiting: StoppedSync, why: str) -> NoReturn:

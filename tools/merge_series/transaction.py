@@ -3,7 +3,8 @@
 Invariants:
 - the record is written before a ref moves and says ``done`` only when all that follows is done;
 - every ref of the operation stands at its old or at its new value, whenever a kill comes;
-- what would keep a worktree or a file from following is looked at before anything moves.
+- what would keep a worktree or a file from following is looked at before anything moves;
+- worktrees follow before refs move, since filters and disks may fail: then they are put back.
 """
 
 from collections.abc import Sequence
@@ -11,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from merge_series.journal import UNDONE_REFS, DoneSync, FileChange, Journal
+from merge_series.kept_worktrees import KeptWorktrees, drop_left, put_back_missing
 from merge_series.text_diff import unified_diff
-from merge_series.worktrees import Following, check_following, follow
+from merge_series.worktrees import Following, check_following, follow, followers, lead_back
 from stack.errors import Refusal
 from stack.git_answers import decode, encode
 from stack.refs import Update, move, refuse_busy, remove_stale_locks, values
@@ -42,7 +44,9 @@ def carry_out(
     before = next((r for r in journal.records() if r.number == record.number), None)
     journal.keep(record)
     updates = record.updates()
+    worktrees = KeptWorktrees(_following(record))
     try:
+        worktrees.bring()
         move(repository, updates, f"merge_series: {_reason(record)}", inherited)
     except Refusal as refusal:
         now = values(repository, [update.ref for update in updates])
@@ -51,6 +55,7 @@ def carry_out(
                 f"{refusal}; some branches have moved and some not: any merge_series command that "
                 "moves branches will move the rest first"
             ) from refusal
+        worktrees.put_back()
         if before is None:
             journal.drop(record)
         else:
@@ -58,6 +63,8 @@ def carry_out(
         raise Refusal(
             f"{refusal}; no branch has moved; correct what it names, then run again"
         ) from refusal
+    finally:
+        worktrees.drop()
     return _finish(repository, journal, record)
 
 
@@ -127,6 +134,7 @@ def _repair(
     now = values(repository, [update.ref for update in updates])
     what = f"an earlier {record.action} was killed"
     if all(now.get(update.ref) == update.old for update in updates):
+        _lead_back(repository, record)
         if record.state == "moving":
             journal.drop(record)
         else:
@@ -143,9 +151,30 @@ def _repair(
     left = [update for update in updates if now.get(update.ref) != update.new]
     refuse_busy(repository, [b for b in _unled(record) if f"refs/heads/{b}" in _refs(left)])
     move(repository, left, f"merge_series: {_reason(record)}", inherited)
+    for following in _following(record):
+        # A commit there, or what a stash brings back, would undo what the branch has by now.
+        follow(
+            following,
+            "the branch has moved already: keep your change elsewhere, git restore that file, and "
+            "run again before you commit there",
+        )
+        drop_left(following)
     _finish(repository, journal, record)
     branches = sum(update.ref.startswith("refs/heads/") for update in left)
     return f"{what} while it moved branches; moved {branches} more"
+
+
+def _lead_back(repository: Repository, record: DoneSync) -> None:
+    """Bring worktrees back that a killed run brought along before it moved any ref."""
+    there = followers(repository, record.worktrees)
+    for following in _following(record):
+        if str(following.folder) in there.get(following.branch, ()) and following.folder.is_dir():
+            lead_back(
+                following,
+                "no branch has moved: keep your change elsewhere, git restore that file, and run "
+                "again",
+            )
+            put_back_missing(following)
 
 
 def _finish(repository: Repository, journal: Journal, record: DoneSync) -> DoneSync:
@@ -156,8 +185,6 @@ def _finish(repository: Repository, journal: Journal, record: DoneSync) -> DoneS
             temporary.write_bytes(encode(file.after))
             temporary.chmod(Path(file.path).stat().st_mode)
             temporary.replace(file.path)
-    for following in _following(record):
-        follow(following)
     finished = replace(record, state=record.goal, worktrees={})
     journal.keep(finished)
     tidy(repository, journal)

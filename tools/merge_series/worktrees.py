@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stack.errors import Refusal
@@ -77,15 +77,15 @@ def check_following(followings: Iterable[Following], written: Iterable[Path] = (
                     f"a git is at work there, or one that was killed left {lock}; wait for it to "
                     "end, or remove that file",
                 )
-            changed = _changed(worktree, following)
+            paths = changed(worktree, following)
             for file in written:
-                if _inside(file, folder) in changed:
+                if _inside(file, folder) in paths:
                     raise _refusal(
                         following,
                         f"{file} would be written, and the branch brings it in another form as "
                         "well; switch to no branch there (git switch --detach)",
                     )
-            for path, (is_new, _) in changed.items():
+            for path, (is_new, _) in paths.items():
                 if is_new and os.path.lexists(folder / path):
                     raise _refusal(following, f"{path} stands there and is no file of the branch")
             index = Path(temporary) / "index"
@@ -102,21 +102,38 @@ def check_following(followings: Iterable[Following], written: Iterable[Path] = (
             _refuse(following, answer, "commit or stash what is changed there")
 
 
-def follow(following: Following) -> None:
+def follow(following: Following, instead: str) -> None:
     """Bring a worktree to its branch's new head; also one that a killed run brought half there.
 
+    Args:
+        following: The worktree.
+        instead: What a person can do where it cannot be.
+
     Raises:
-        Refusal: Somebody changed a file there meanwhile; it is kept.
+        Refusal: Somebody changed a file there meanwhile, and it is kept; or git cannot write one,
+            as where a filter fails. Some files may be brought then.
     """
     with Repository.open(following.folder) as worktree:
         worktree.run("update-index", "-q", "--refresh", accept=(0, 1))
         _take_what_is_there(worktree, following)
-        # A commit there, or what a stash brings back, would undo what the branch has by now.
-        instead = (
-            "the branch has moved already: keep your change elsewhere, git restore that file, and "
-            "run again before you commit there"
-        )
-        _refuse(following, worktree.run(*_forward(following), accept=(0, 128)), instead)
+        _refuse(following, worktree.run(*_forward(following), accept=(0, 1, 128)), instead)
+        # Of a file that it cannot remove git says so and goes on.
+        for path, (_, entry) in changed(worktree, following).items():
+            there = following.folder / path
+            if entry is None and (there.is_symlink() or there.is_file()):
+                raise _refusal(following, f"{path} cannot be removed; {instead}")
+
+
+def lead_back(following: Following, instead: str) -> None:
+    """Bring a worktree back from its branch's new head, wherever a killed run left it on the way.
+
+    Raises:
+        Refusal: As for ``follow``.
+    """
+    with Repository.open(following.folder) as worktree:
+        worktree.run("update-index", "-q", "--refresh", accept=(0, 1))
+        _take_what_is_there(worktree, following)
+    follow(replace(following, old=following.new, new=following.old), instead)
 
 
 def _forward(following: Following, *options: str) -> tuple[str, ...]:
@@ -127,7 +144,7 @@ def _forward(following: Following, *options: str) -> tuple[str, ...]:
 
 def _take_what_is_there(worktree: Repository, following: Following) -> None:
     """Note in the index which files have their new text already: a kill came before that."""
-    changed = _changed(worktree, following)
+    paths = changed(worktree, following)
     with tempfile.TemporaryDirectory() as temporary:
         environment = {"GIT_INDEX_FILE": os.path.join(temporary, "index")}  # noqa: PTH118 - a string is needed
         worktree.run(*TEMPORARY_INDEX, "read-tree", following.new, environment=environment)
@@ -139,23 +156,23 @@ def _take_what_is_there(worktree: Repository, following: Following) -> None:
     other = set(decode(answer.stdout).split("\0"))
     lines = "".join(
         f"{entry.mode} {entry.oid}\t{path}\0"
-        for path, (_, entry) in changed.items()
+        for path, (_, entry) in paths.items()
         if entry and path not in other
     )
     worktree.run("update-index", "-z", "--index-info", stdin=encode(lines))
 
 
-def _changed(worktree: Repository, following: Following) -> dict[str, tuple[bool, Entry | None]]:
+def changed(worktree: Repository, following: Following) -> dict[str, tuple[bool, Entry | None]]:
     """The paths that differ: whether each is new, and what it becomes (None: it goes)."""
     command = ("diff-tree", "-r", "-z", "--raw", "--no-renames", following.old, following.new)
     answer = worktree.run(*command)
     records = iter(decode(answer.stdout).split("\0")[:-1])
-    changed: dict[str, tuple[bool, Entry | None]] = {}
+    paths: dict[str, tuple[bool, Entry | None]] = {}
     for about in records:
         _, mode, _, oid, status = about.split(" ")
         entry = None if status == "D" else Entry(mode, Sha(oid))
-        changed[next(records)] = status == "A", entry
-    return changed
+        paths[next(records)] = status == "A", entry
+    return paths
 
 
 def _inside(file: Path, folder: Path) -> str:
