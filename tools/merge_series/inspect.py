@@ -33,6 +33,8 @@ class BranchStatus:
         behind: Commits of main it lacks.
         ahead: Its commits that main lacks.
         lacks: Dependencies whose heads it does not contain.
+        waits: PRs further below that lack something which this branch does not lack itself, or
+            that have no branch.
     """
 
     pull_request: PullRequest
@@ -40,6 +42,7 @@ class BranchStatus:
     behind: int
     ahead: int
     lacks: tuple[PullRequest, ...]
+    waits: tuple[PullRequest, ...] = ()
 
     @property
     def is_synced(self) -> bool:
@@ -55,6 +58,8 @@ class BranchStatus:
             return "no branch"
         missing = [f"{self.behind} behind main"] if self.behind else []
         missing += [f"lacks {pr.name}" for pr in self.lacks]
+        if self.waits:
+            missing.append(f"waits for {', '.join(pr.name for pr in self.waits)}")
         return ", ".join(missing) or "up to date"
 
 
@@ -62,17 +67,28 @@ def statuses(repository: Repository, carrier: Carrier, main: Sha) -> tuple[Branc
     """Where every branch of the series stands against ``main``."""
     found = heads(repository, [pull_request.branch for pull_request in carrier.series])
     repository.read_ancestry(main, found.values())
-    result = []
+    result: dict[int, BranchStatus] = {}
     for pull_request in carrier.series:
         head = found.get(pull_request.branch)
         if head is None:
-            result.append(BranchStatus(pull_request, None, 0, 0, ()))
+            result[pull_request.number] = BranchStatus(pull_request, None, 0, 0, ())
             continue
         lacks = _lacking(repository, carrier, pull_request, found)
         counts = repository.run("rev-list", "--left-right", "--count", f"{main}...{head}", "--")
         behind, ahead = (int(number) for number in counts.text.split())
-        result.append(BranchStatus(pull_request, head, behind, ahead, lacks))
-    return tuple(result)
+        below = [
+            result[pr.number]
+            for pr in carrier.series.closure(pull_request)
+            if pr != pull_request and pr not in lacks
+        ]
+        waits = tuple(
+            status.pull_request
+            for status in below
+            if status.is_synced
+            and (status.head is None or status.lacks or (status.behind and not behind))
+        )
+        result[pull_request.number] = BranchStatus(pull_request, head, behind, ahead, lacks, waits)
+    return tuple(result.values())
 
 
 def verify(
@@ -116,11 +132,7 @@ def verify(
                 "old heads reachable",
                 _lost_heads(repository, old, head),
             ),
-            Check(
-                branch,
-                "dependencies contained",
-                _missing(repository, carrier, pull_request, found),
-            ),
+            _contained(repository, carrier, pull_request, found, is_synced=bool(old)),
             dropped.check(pull_request),
             check_markers(repository, branch, base, head),
             _allowlist(repository, scanner, branch, head),
@@ -160,12 +172,22 @@ def _lacking(
     )
 
 
-def _missing(
-    repository: Repository, carrier: Carrier, pull_request: PullRequest, found: dict[str, Sha]
-) -> str:
+def _contained(
+    repository: Repository,
+    carrier: Carrier,
+    pull_request: PullRequest,
+    found: dict[str, Sha],
+    *,
+    is_synced: bool,
+) -> Check:
+    """Whether a branch contains its dependencies; nobody said so of one that was never synced."""
     lacking = _lacking(repository, carrier, pull_request, found)
     missing = [f"{source.name} at {found[source.branch][:12]}" for source in lacking]
-    return f"does not contain {', '.join(missing)}" if missing else ""
+    wrong = f"does not contain {', '.join(missing)}" if missing else ""
+    name = "dependencies contained"
+    if wrong and not is_synced:
+        return Check(pull_request.branch, name, "", "it was not synced yet")
+    return Check(pull_request.branch, name, wrong)
 
 
 def _allowlist(repository: Repository, scanner: ReadScanner, branch: str, head: Sha) -> Check:

@@ -6,7 +6,7 @@ have of it.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -103,16 +103,9 @@ class SharedCommits:
         )
 
     def _told(self, commits: Sequence[Commit], lowest: tuple[int, ...], of: frozenset[int]) -> str:
-        """What is said until all holders have the heads that came since."""
-        heads = [
-            self.history.heads[number]
-            for number in of
-            if is_synced(self.carrier.series.pull_requests[number])
-        ]
-        held = self.history.held
-        mask = self.history.mask(lowest)
-        # One that is not beyond main is held by whoever takes main in.
-        if all(mask & ~held.get(head, mask) == 0 for head in heads):
+        """What is said until all holders have something of what came since."""
+        before = self.history.reached(commit.sha for commit in commits)
+        if all(self._has_newer(holder, number, before) for holder in lowest for number in of):
             return ""
         others = _and(f"#{number}" for number in lowest[1:])
         names = _and(f"#{number}" for number in sorted(of))
@@ -123,6 +116,15 @@ class SharedCommits:
             f"taken as an older form of {names}, and a sync merges {names} as "
             f"{'they are' if len(of) > 1 else 'it is'} now into them{self._fetch_first(commits)}"
         )
+
+    def _has_newer(self, holder: int, number: int, before: Collection[Sha]) -> bool:
+        """Whether a branch holds some of what a PR is now, or a sync merges nothing of it."""
+        if not is_synced(self.carrier.series.pull_requests[number]):
+            return True
+        own = self.history.own(number, self.carrier.series.held[number])
+        newer = [commit.sha for commit in own if commit.sha not in before]
+        mask = self.history.mask([holder])
+        return not newer or any(self.history.held[sha] & mask for sha in newer)
 
     # An older form
 

@@ -32,14 +32,16 @@ def status_table(statuses: Sequence[BranchStatus]) -> Table:
 
 
 def check_table(checks: Sequence[Check]) -> Table:
-    """What verify looked at."""
+    """What verify looked at; what it found is told below, by the number in its row."""
     table = Table(box=None)
     for name in ("Branch", "Check", "Result"):
         table.add_column(name, overflow="fold")
     last = ""
+    number = 0
     for check in checks:
         if check.found:
-            result = Text(check.found, style="bold red")
+            number += 1
+            result = Text(f"no, see {number} below", style="bold red")
         elif check.note:
             result = Text(f"not checked: {check.note}", style="dim")
         else:
@@ -47,6 +49,15 @@ def check_table(checks: Sequence[Check]) -> Table:
         table.add_row(check.branch if check.branch != last else "", check.name, result)
         last = check.branch
     return table
+
+
+def faults_told(checks: Sequence[Check]) -> list[Text]:
+    """What verify found, each by its number in the table."""
+    faults = [check for check in checks if check.found]
+    return [
+        Text(f"{number}. {fault.branch}, {fault.name}: {fault.found}", style="red")
+        for number, fault in enumerate(faults, 1)
+    ]
 
 
 def stack_tree(carrier: Carrier, statuses: Sequence[BranchStatus], main_name: str) -> Tree:

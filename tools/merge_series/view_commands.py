@@ -103,6 +103,8 @@ def verify_command(place: Place, *, as_json: bool) -> ExitCode:
         print_json([asdict(check) for check in checks])
     else:
         people.print(standing_tables.check_table(checks))
+        for told in standing_tables.faults_told(checks):
+            people.print(told, soft_wrap=True)
         people.print(f"{len(checks)} checks, {len(faults)} found something.")
     return ExitCode.FOUND if faults else ExitCode.DONE
 

@@ -298,7 +298,9 @@ def test_what_a_parent_was_before_it_was_rebased_is_told_once_and_merged(adopted
 * Start main"""
     )
     assert said(adopted) == []
+    adopted.commit("par", {"par.txt": "2\n"}, "Go on")
     adopted.commit("main", {"README": "2\n"}, "Go on more")
+    assert said(adopted) == []
     again = adopted.run("sync")
     assert (again.code, "older form" in again.err) == (0, False), again.err
     assert adopted.run("verify").code == 0

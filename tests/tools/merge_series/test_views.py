@@ -56,6 +56,106 @@ def test_a_main_of_a_remote_that_is_ahead_is_told(world, command):
     assert " ahead of " not in world.run("--main", "upstream/main", *command).err
 
 
+@pytest.fixture
+def tall(hand):
+    """Four PRs on each other, and one beside them, all up to date."""
+    hand.declare("#1 one main", "#2 two #1", "#3 three #2", "#4 four #3,#5", "#5 beside main")
+    for branch, start in (("one", "main"), ("beside", "main"), ("two", "one"), ("three", "two")):
+        hand.grow(branch, start, {f"{branch}.txt": "1\n"})
+    hand.grow("four", "three,beside", {"four.txt": "1\n"})
+    return hand
+
+
+def summaries(hand):
+    rows = json.loads(hand.run("status", "--json").out)["branches"]
+    return {row["branch"]: row["summary"] for row in rows}
+
+
+def test_what_stands_above_one_that_lacks_something_waits_for_it(tall):
+    assert set(summaries(tall).values()) == {"up to date"}
+    tall.commit("one", {"one.txt": "2\n"}, "Go on")
+    assert summaries(tall) == {
+        "one": "up to date",
+        "two": "lacks #1",
+        "three": "waits for #2",
+        "four": "waits for #2",
+        "beside": "up to date",
+    }
+    tall.commit("beside", {"beside.txt": "2\n"}, "Go on")
+    assert summaries(tall)["four"] == "lacks #5, waits for #2"
+    shown = tall.run("status").err
+    assert "waits for #2" in shown
+    assert "[waits for #2]" in tall.run("graph").err
+    assert tall.run("sync").code == 0
+    assert set(summaries(tall).values()) == {"up to date"}
+
+
+def test_what_took_main_itself_waits_for_what_did_not(tall):
+    tall.commit("main", {"README": "1\n"}, "Go on")
+    assert set(summaries(tall).values()) == {"1 behind main"}
+    tall.git("switch", "--quiet", "four")
+    tall.git("merge", "--quiet", "--no-edit", "main")
+    tall.git("switch", "--quiet", "main")
+    assert summaries(tall)["four"] == "waits for #1, #2, #3, #5"
+
+
+def test_what_stands_above_one_without_a_branch_waits_for_it(tall):
+    tall.git("branch", "-D", "two")
+    found = summaries(tall)
+    assert (found["two"], found["three"]) == ("no branch", "waits for #2")
+
+
+def test_verify_finds_nothing_before_the_first_sync(tall):
+    tall.git("switch", "--quiet", "three")
+    tall.git("merge", "--quiet", "--no-edit", "main")
+    tall.git("switch", "--quiet", "main")
+    tall.commit("one", {"one.txt": "2\n"}, "Go on")
+    tall.commit("main", {"README": "1\n"}, "Go on")
+    done = tall.run("verify")
+    assert done.code == 0
+    assert lines(done)[:7] == [
+        " Branch  Check                     Result",
+        " main    holds what was synced     not checked: nothing was synced yet",
+        " one     old heads reachable       yes",
+        "         dependencies contained    yes",
+        "         merges keep both sides    yes",
+        "         no conflict markers       yes",
+        "         allowlist true            not checked: no allowlist on this branch",
+    ]
+    assert "         dependencies contained    not checked: it was not synced yet" in lines(done)
+    assert lines(done)[-1] == "31 checks, 0 found something."
+    assert tall.run("sync").code == 0
+    tall.commit("one", {"one.txt": "3\n"}, "Go on")
+    assert tall.run("verify").code == 4
+
+
+def test_what_verify_found_is_told_below_the_table(world):
+    world.commit("main", {"README": "new\n"}, "Add a readme")
+    assert world.run("sync").code == 0
+    world.commit("main", {"README": "newer\n"}, "Go on")
+    world.git("switch", "--quiet", "by-hand")
+    world.git("merge", "--quiet", "--no-ff", "-s", "ours", "-m", "Take nothing", "main")
+    merge = world.git("rev-parse", "--short=12", "HEAD")
+    world.git("switch", "--quiet", "main")
+    head = world.commit("ratchet", {"README.ratchet": "new\n"}, "Go on")
+    done = world.run("verify")
+    assert done.code == 4
+    told = lines(done)
+    table = [line for line in told if line.startswith(" ")]
+    assert max(map(len, table)) <= 80
+    assert [line for line in table if "below" in line] == [
+        "          dependencies contained    no, see 1 below",
+        "          dependencies contained    no, see 2 below",
+        "          merges keep both sides    no, see 3 below",
+    ]
+    assert told[-4:-2] == [
+        f"1. offsets, dependencies contained: does not contain #1 at {head[:12]}",
+        f"2. by-hand, dependencies contained: does not contain #1 at {head[:12]}",
+    ]
+    assert told[-2].startswith(f"3. by-hand, merges keep both sides: merge {merge} drops what ")
+    assert told[-1] == "19 checks, 3 found something."
+
+
 def test_the_graph_shows_the_stack(world):
     done = world.run("graph")
     assert lines(done) == [
@@ -132,6 +232,8 @@ def test_verify_finds_a_head_that_was_rewritten_away(world):
 
 
 def test_verify_finds_a_dependency_that_is_not_contained(world):
+    world.commit("main", {"README": "new\n"}, "Add a readme")
+    assert world.run("sync").code == 0
     head = world.commit("ratchet", {"README.ratchet": "new\n"}, "Go on")
     assert ("offsets", "dependencies contained", f"does not contain #1 at {head[:12]}") in found(
         world
