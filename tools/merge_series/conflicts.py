@@ -10,6 +10,7 @@ from merge_series.text_merge import Hunk
 from stack.git_answers import Entry
 from stack.merging import BASE, OURS, SUBMODULE, THEIRS, Conflict
 
+LEFT_OUT = "CONFLICT (left out)"  # a kind of conflict of this program's, in git's form
 _SYMLINK = "120000"
 _TYPES = {_SYMLINK: "a symbolic link", SUBMODULE: "a submodule"}
 # A commit of a submodule that git found to hold what both sides have of it.
@@ -90,6 +91,11 @@ def _told(kind: str, paths: Sequence[str], group: Sequence[Conflict], sides: Sid
                 f"{sides.did(stage, path)} has {_type(e)}" for stage, e in sorted(entries.items())
             ]
             told = f"{', '.join(what)} at {path}"
+        case "left out", _:
+            told = (
+                f"{sides.names[THEIRS]} lacks here what the PR brought; keep it in the branch, or "
+                "let it go as main did"
+            )
         case "binary", (path, *_) if not group[0].driver:
             told = f"{_each(sides, path)} both changed this binary file"
         case _:

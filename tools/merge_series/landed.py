@@ -1,19 +1,20 @@
-"""PRs that landed: proof by the tree, and what a branch needs so that nothing conflicts falsely.
+"""PRs that landed, in whatever form, and what a branch needs so that nothing conflicts falsely.
 
 A squash S on main brings a PR's changes without its commits, so git merging main into a branch that
-holds those commits sees every change made twice. But if S has the tree of merging the PR's head
-into the commit before S, a branch that contains both of these has all that S brings: S is recorded
-in it by a merge that keeps its files, and main is merged from there on.
+holds those commits sees every change made twice. But a branch that contains the PR's head and the
+commit before S has all that S brings, but for what whoever merged the PR made otherwise: what S has
+beyond the merge of these two is merged into it, which mostly is nothing, and main from there on.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from carry.carried import Carrier
-from merge_series.history import ABSORBS, History
+from merge_series.history import History
+from merge_series.landed_form import Form, has_merged_files, landed_form
 from merge_series.mainline import MainCommit, MainLine, Seen, look
 from merge_series.plan import heads_by_number
-from merge_series.records import MergeRecord, Said
+from merge_series.records import Beyond, Said
 from merge_series.reverted import Reverted, read_reverted
 from stack.errors import Refusal
 from stack.git_answers import Sha
@@ -31,6 +32,7 @@ class Landing:
         head: The head of its branch, all of which main has.
         below: The commit of main before the landing; None where main contains ``head`` itself.
         commit: The last commit of the landing.
+        form: How main has it.
         after: Heads that landed before it and that it builds on.
     """
 
@@ -38,7 +40,42 @@ class Landing:
     head: Sha
     below: Sha | None
     commit: Sha
-    after: tuple[Sha, ...]
+    form: Form
+    after: tuple[Sha, ...] = ()
+
+    def told(self) -> str:
+        """In what form main has it, as a sentence; empty if as its branch is."""
+        pull_request, form = self.pull_request, self.form
+        if not form.differing:
+            return ""
+        left_out = f"; it left out something of {', '.join(form.left_out)}"
+        return (
+            f"main has {pull_request.name} in another form than {pull_request.branch} at "
+            f"{self.head[:12]}: {self.commit[:12]} differs in {', '.join(form.differing)}"
+            + (left_out if form.left_out else "")
+        )
+
+    def beyond(self) -> Beyond:
+        """What of the landing a branch merges that contains the PR and the commit before."""
+        landed, form = self.pull_request, self.form
+        merged = f"those of merging {landed.branch}\nat {self.head[:12]} into the commit before"
+        name = f"{landed.name} as landed"
+        if not form.differing:
+            subject = f"Record that {landed.name} landed in main"
+            body = (
+                f"Main has it as {self.commit[:12]}, whose files are {merged}. This branch "
+                "contains both, so\nit keeps its files as they are."
+            )
+            return Beyond(form.merged, name, subject, body, (self.head,), form.kept)
+        body = (
+            f"Main has it as {self.commit[:12]}, whose files are not {merged}. What differs is "
+            "merged here:\n" + "\n".join(f"- {path}" for path in form.differing)
+        )
+        if form.left_out:
+            listed = "\n".join(f"- {path}" for path in form.left_out)
+            body += f"\n\nMain left out something that {landed.name} brings:\n{listed}"
+        subject = f"Merge {landed.name} as it landed in main"
+        return Beyond(form.merged, name, subject, body, (self.head,), form.kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +85,12 @@ class Step:
     Attributes:
         source: The PR to merge; None to merge main as it was before the landing.
         commit: What to merge.
-        records: The landing, where the branch has all of it and is only to record that; else None.
+        beyond: Beyond what to merge it: the landing itself, where the branch contains the rest.
     """
 
     source: PullRequest | None
     commit: Sha
-    records: Landing | None = None
+    beyond: Beyond | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +117,10 @@ class Landings:
     def mark(self, carrier: Carrier) -> Carrier:
         """The series as it is with these states."""
         return marked(carrier, self.states)
+
+    def told(self) -> Iterator[str]:
+        """A sentence for each that main has in another form."""
+        return filter(None, (landing.told() for landing in self.found))
 
     def next_step(self, repository: Repository, tip: Sha) -> Step | None:
         """What the branch at ``tip`` needs next, before main is merged; None if nothing."""
@@ -121,33 +162,13 @@ def next_step(repository: Repository, landing: Landing, tip: Sha) -> Step | None
         return Step(landing.pull_request, landing.head)
     if not repository.is_ancestor(landing.below, tip):
         return Step(None, landing.below)
-    return Step(landing.pull_request, landing.commit, landing)
+    return Step(None, landing.commit, landing.beyond())
 
 
 def _shares(repository: Repository, landing: Landing, tip: Sha) -> bool:
     known = [f"^{sha}" for sha in (landing.below, *landing.after) if sha]
     with_tip = repository.commits(landing.head, *known, f"^{tip}")
     return len(with_tip) < len(repository.commits(landing.head, *known))
-
-
-def record_landing(
-    repository: Repository, pull_request: PullRequest, landing: Landing, tip: Sha
-) -> MergeRecord:
-    """Record a landing in a PR's branch: a merge that keeps the files of ``tip``."""
-    landed = landing.pull_request
-    subject = f"Record that {landed.name} landed in main"
-    body = (
-        f"Main has it as {landing.commit[:12]}, whose files are those of merging {landed.branch}\n"
-        f"at {landing.head[:12]} into the commit before. This branch contains both, so\n"
-        "it keeps its files as they are.\n\n"
-        f"{ABSORBS}: {landing.head}"
-    )
-    commit = repository.commit_tree(
-        repository.tree_of(tip), [tip, landing.commit], f"{subject}\n\n{body}"
-    )
-    return MergeRecord(
-        pull_request.branch, f"{landed.name} as landed", tip, landing.commit, commit, subject
-    )
 
 
 def marked(carrier: Carrier, states: Mapping[int, State]) -> Carrier:
@@ -224,56 +245,92 @@ class _Finder:
         Raises:
             Refusal: It is not what it seems.
         """
-        pull_request, number = seen.pull_request, seen.pull_request.number
+        pull_request = seen.pull_request
         if not seen.lengths:
             main = self.line.commits[seen.place].sha if seen.place >= 0 else seen.head
-            return Landing(pull_request, seen.head, None, main, ())
+            return Landing(pull_request, seen.head, None, main, Form(main))
         last = self.line.commits[seen.place]
         for landing in earlier:
             if landing.commit == last.sha and self.repository.is_ancestor(seen.head, landing.head):
                 return replace(landing, pull_request=pull_request, head=seen.head)
-        below = self.carrier.series.held[number] & self.reverted.kept & self.history.heads.keys()
+        number = pull_request.number
+        kept = self.carrier.series.held[number] & self.reverted.kept & self.history.heads.keys()
         after = (
             *(landing.head for landing in earlier),
-            *(self.history.heads[one] for one in below - {number}),
+            *(self.history.heads[one] for one in kept - {number}),
         )
-        tries = [
-            Landing(pull_request, seen.head, self.line.commits[first].parents[0], last.sha, after)
-            for first in (seen.place + 1 - length for length in seen.lengths)
-            if first >= 0 and self.line.commits[first].parents
-        ]
+        whole = Form(last.sha)
+        tries = {
+            length: Landing(pull_request, seen.head, below[0], last.sha, whole, after)
+            for length in seen.lengths
+            if (first := seen.place + 1 - length) >= 0
+            if (below := self.line.commits[first].parents)
+        }
         # A person wrote landed where the program had nothing to compare: only a branch that still
         # has to absorb the landing needs the proof.
-        if pull_request.state == "landed" and not any(self._needed(one) for one in tries):
+        if pull_request.state == "landed" and not any(map(self._needed, tries.values())):
             return None
-        differing: list[str] | None = None
-        ours = self._absorbed(seen.head, earlier)
-        for landing in tries:
-            for head in (ours, seen.head) if ours != seen.head else (ours,):
-                found = self._differing(landing, head)
-                if not found:
-                    return landing
-                # The shortest says most: what else it differs in is other commits of main.
-                differing = found if head == ours else differing
-        paths = ", ".join(differing or ["no file that can be compared"])
-        raise Refusal(
-            f"main has #{number} as {last}, but that is not {pull_request.branch} at "
-            f"{seen.head[:12]} merged into the commit before: they differ in {paths}; nothing was "
-            f"changed. If {pull_request.branch} went on since, move what is new to a PR of its "
-            f"own; if main has it in another form, {self._by_hand(seen)}write landed in its row; "
-            f"if that commit is no landing of it, merge main by hand ({self._merge(pull_request)})"
-        )
+        absorbed = self._absorbed(seen.head, earlier)
+        heads = (absorbed, seen.head) if absorbed != seen.head else (absorbed,)
+        own = self.history.own(pull_request.number, self.carrier.series.held[pull_request.number])
+        is_known = len(seen.lengths) == 1
+        length = seen.lengths[0] if is_known else self.line.length(own, seen.place)
+        for longer, landing in tries.items():
+            if longer >= length and any(self._is_whole(landing, head) for head in heads):
+                return landing
+        forms = [self._form(tries[length], head) for head in heads]
+        form = min(forms, key=lambda form: len(form.differing))
+        self._refuse_doubtful(seen, last, form)
+        return replace(tries[length], form=form)
 
-    def _by_hand(self, seen: Seen) -> str:
-        """How the branches that hold a PR get main's form of it."""
+    def _is_whole(self, landing: Landing, head: Sha) -> bool:
+        """Whether a landing has the files of ``head`` merged; those made again left out."""
+        assert landing.below is not None  # noqa: S101 - only such landings are compared
+        generated = self.carrier.series.generated
+        return has_merged_files(self.repository, landing.below, head, landing.commit, generated)
+
+    def _form(self, landing: Landing, head: Sha) -> Form:
+        assert landing.below is not None  # noqa: S101 - only such landings are compared
+        generated = self.carrier.series.generated
+        return landed_form(self.repository, landing.below, head, landing.commit, generated)
+
+    def _refuse_doubtful(self, seen: Seen, last: MainCommit, form: Form) -> None:
+        """Refuse a landing that has nothing of the PR, or of a branch that went on since."""
+        pull_request, branch = seen.pull_request, seen.pull_request.branch
+        name = f"main has {pull_request.name} as {last}, but "
+        if form.is_empty:
+            raise Refusal(
+                f"{name}that has nothing of what {branch} at {seen.head[:12]} brings; nothing was "
+                f"changed. Name the commit that brought it (--landed {pull_request.number}=SHA); "
+                f"if none did, merge main by hand ({self._merge(pull_request)})"
+            )
+        is_named = pull_request.number in self.reverted.said.landed
+        later = () if is_named else self._later(seen, last)
+        if later:
+            more = f" and {len(later) - 1} more" if len(later) > 1 else ""
+            raise Refusal(
+                f"{name}{branch} went on since with {later[0]}{more}, and they differ in "
+                f"{', '.join(form.differing)}; nothing was changed. Move what is new to a PR of "
+                f"its own; if main has it in another form, say so: "
+                f"--landed {pull_request.number}={last.sha[:12]}; if that commit is no landing of "
+                f"it, merge main by hand ({self._merge(pull_request)})"
+            )
+
+    def _later(self, seen: Seen, last: MainCommit) -> tuple[str, ...]:
+        """The commits of a PR that were made after its landing, oldest first.
+
+        Those that a merge did not bring, or else those that are younger than the landing.
+        """
         number = seen.pull_request.number
-        own = {c.sha for c in self.history.own(number, self.carrier.series.held[number])}
-        on = [
-            self._merge(pr)
-            for pr in self._open()
-            if pr.number != number and any(pr.number in self.history.holders(sha) for sha in own)
-        ]
-        return f"merge main by hand ({' && '.join(on)}) and " if on else ""
+        own = [c.sha for c in self.history.own(number, self.carrier.series.held[number])]
+        command = ("log", "--no-walk=unsorted", "--format=%ct %H '%s'", last.sha, *own, "--")
+        landed, *rows = (r.split(" ", 2) for r in self.repository.run(*command).text.split("\n"))
+        is_merge = any(self.repository.is_ancestor(one, seen.head) for one in last.parents[1:])
+        return tuple(
+            f"{sha[:12]} {what}"
+            for made, sha, what in rows
+            if is_merge or int(made) > int(landed[0])
+        )
 
     def _merge(self, pull_request: PullRequest) -> str:
         main = self.line.commits[-1].sha
@@ -339,34 +396,15 @@ class _Finder:
             main, self.history.heads[dependent.number]
         )
 
-    def _differing(self, landing: Landing, head: Sha) -> list[str]:
-        """Files in which a landing is not ``head`` merged; those made again anyway left out."""
-        assert landing.below is not None  # noqa: S101 - only such landings are compared
-        merged = merge_trees(self.repository, landing.below, head)
-        answer = self.repository.run(
-            "diff-tree", "-r", "-z", "--name-only", merged.tree, landing.commit
-        )
-        paths = {path for path in answer.text.split("\0") if path}
-        paths |= {conflict.path for conflict in merged.conflicts}
-        return sorted(paths.difference(self.carrier.series.generated))
-
     def _absorbed(self, head: Sha, earlier: Sequence[Landing]) -> Sha:
         """``head`` with the earlier landings absorbed, or itself where that takes a person."""
         tip = head
         for landing in earlier:
             while (step := next_step(self.repository, landing, tip)) is not None:
-                tree: Sha = self.repository.tree_of(tip)
-                if step.records is None:
-                    merged = merge_trees(self.repository, tip, step.commit)
-                    conflicted = {conflict.path for conflict in merged.conflicts}
-                    if not conflicted.issubset(self.carrier.series.generated):
-                        return head
-                    tree = merged.tree
-                tip = self._scratch(tree, (tip, step.commit))
+                base = None if step.beyond is None else step.beyond.base
+                merged = merge_trees(self.repository, tip, step.commit, base)
+                conflicted = {conflict.path for conflict in merged.conflicts}
+                if not conflicted.issubset(self.carrier.series.generated):
+                    return head
+                tip = self.repository.commit_nowhere(merged.tree, (tip, step.commit))
         return tip
-
-    def _scratch(self, tree: Sha, parents: Sequence[Sha]) -> Sha:
-        """A commit that only serves to merge on: no branch ever holds it, so nobody signs it."""
-        arguments = [part for parent in parents for part in ("-p", parent)]
-        message = ("-m", "merge_series: a merge to compare a landing with")
-        return Sha(self.repository.run("commit-tree", *arguments, *message, tree).text)

@@ -5,7 +5,7 @@ This only looks; whether a landing is what it seems is proven elsewhere, by its 
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -101,6 +101,40 @@ class MainLine:
     def place(self, sha: Sha) -> int:
         """Where a commit stands; -1 if it does not."""
         return next((at for at, commit in enumerate(self.commits) if commit.sha == sha), -1)
+
+    def length(self, own: Sequence[Commit], place: int) -> int:
+        """How many commits up to a place are a PR's own in another form, at least 1.
+
+        The one at the place is. Before it stand those that were rebased with it, in their order.
+
+        Args:
+            own: The PR's commits, oldest first.
+            place: The place.
+        """
+        left = list(own[:-1])
+        before = self.commits[max(place - len(left), 0) : place]
+        patches = self.patches([*(c.sha for c in left), *(c.sha for c in before)])
+        length = 1
+        for commit in reversed(before):
+            patch, written = patches.get(commit.sha), _NUMBER.sub("", commit.subject).rstrip()
+            while left and not (
+                (left[-1].author, left[-1].subject) == (commit.author, written)
+                or (patch is not None and patches.get(left[-1].sha) == patch)
+            ):
+                left.pop()
+            if not left:
+                break
+            left.pop()
+            length += 1
+        return length
+
+    def patches(self, commits: Iterable[Sha]) -> dict[Sha, str]:
+        """What commits change, wherever they stand: git's ids of their patches, if not empty."""
+        listed = "".join(f"{commit}\n" for commit in commits).encode()
+        patches = self.repository.run("diff-tree", "-p", "--stdin", stdin=listed).stdout
+        answer = self.repository.run("patch-id", "--stable", stdin=patches)
+        rows = (line.split() for line in answer.text.splitlines())
+        return {Sha(commit): patch for patch, commit in rows}
 
 
 def patch_id(repository: Repository, *commits: Sha) -> str:
@@ -238,7 +272,10 @@ class _Looker:
         return Seen(pull_request, head, last, lengths)
 
     def _rebased(self, pull_request: PullRequest, head: Sha) -> Seen | None:
-        """A run of commits on main with the authors, dates, subjects and patches of the PR's."""
+        """A run of commits on main with the authors, dates and subjects of the PR's.
+
+        At least one has the patch that it had; whoever rebased them may have edited others.
+        """
         own = self._own(pull_request)
         known = [(commit.author, commit.subject) for commit in own]
         line = [(commit.author, commit.subject) for commit in self.line.commits]
@@ -246,8 +283,9 @@ class _Looker:
             if not own or line[end - 1] != known[-1] or line[end - len(own) : end] != known:
                 continue
             run = self.line.commits[end - len(own) : end]
-            if all(
-                patch_id(self.line.repository, one.sha) == patch_id(self.line.repository, other.sha)
+            patches = self.line.patches([*(c.sha for c in own), *(c.sha for c in run)])
+            if any(
+                patches.get(one.sha) == patches.get(other.sha)
                 for one, other in zip(own, run, strict=True)
             ):
                 return Seen(pull_request, head, end - 1, (len(own),))

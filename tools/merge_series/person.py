@@ -114,11 +114,11 @@ def _with_names(worktree: Repository, tree: Sha, offer: Offer) -> dict[str, byte
         theirs = planned.beyond.source
     # What git merged, and what the rules did, where these are not the same commits.
     named = {OURS: ours, THEIRS: theirs}
-    commits = (
-        *zip(named, stopped.merge.sides, strict=True),
-        (OURS, planned.ours),
-        (THEIRS, planned.theirs),
-    )
+    commits = [
+        pair
+        for sides in (*stopped.merge.sides, (planned.ours, planned.theirs))
+        for pair in zip(named, sides, strict=True)
+    ]
     by = {unsettled.path: unsettled.by for unsettled in stopped.unsettled}
     found = worktree.entries(tree, *by)
     read = {p: worktree.read_blob(e.oid) for p, e in found.items() if e.mode in FILE_MODES}

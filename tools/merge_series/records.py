@@ -62,6 +62,8 @@ class Beyond:
         subject: First line of the merge's message.
         body: What the message says of it further, without trailers.
         absorbs: Heads whose commits the branch has in another form by this merge.
+        kept: A commit whose tree is another base, by which the branch keeps more of what it has.
+            What that makes a difference to is for a person. None if there is nothing to ask.
     """
 
     base: Sha
@@ -69,6 +71,7 @@ class Beyond:
     subject: str
     body: str
     absorbs: tuple[Sha, ...] = ()
+    kept: Sha | None = None
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:

@@ -21,7 +21,7 @@ _TITLE = re.compile(r"^(?:\[[^\]]*\]\s*)*(revert|reapply|re-?land)\b[:\s]*(.+)$"
 _QUOTED = re.compile(r"^[\"'](.*)[\"'](?:\s*\(#[0-9]+\))?$")
 _NUMBER = re.compile(r"\s*\(#([1-9][0-9]*)\)$")
 _MERGED = re.compile(r"^Merge pull request #([1-9][0-9]*) from ")
-_RECORDED = re.compile(r"^Record that #([1-9][0-9]*) landed")
+_RECORDED = re.compile(r"^(?:Record that|Merge) #([1-9][0-9]*) (?:as it )?landed in main$")
 
 
 @dataclass(frozen=True, slots=True)

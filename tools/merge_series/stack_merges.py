@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from carry.carried import Carrier
 from merge_series.forecast import Forecast
 from merge_series.in_order import in_order
-from merge_series.landed import Landing, record_landing
 from merge_series.merger import Merger, Planned, Stopped
 from merge_series.operations import Pending
 from merge_series.plan import sources, synced_pull_requests
@@ -23,7 +22,7 @@ from stack.words import counted
 Heads = dict[str, Sha]
 Merged = tuple[MergeRecord, ...]
 Result = MergeRecord | Stopped | Refusal
-Steps = Callable[[PullRequest, Heads, Sha], Iterator[Planned | Landing]]
+Steps = Callable[[PullRequest, Heads, Sha], Iterator[Planned]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +168,7 @@ class StackMerger:
         results: list[Result] = []
         try:
             for step in self._steps(pull_request, tips, main):
-                if isinstance(step, Landing):
-                    tip = tips[pull_request.branch]
-                    result: MergeRecord | Stopped = record_landing(
-                        self._repository, pull_request, step, tip
-                    )
-                else:
-                    result = self._merger.merge(step)
+                result = self._merger.merge(step)
                 results.append(result)
                 if isinstance(result, Stopped):
                     break

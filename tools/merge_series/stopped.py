@@ -54,7 +54,11 @@ class Handover:
             planned.subject, stopped.brought, settled, None, planned.beyond, planned.trailers
         )
         kept = [record.commit for record in waiting.merged]
-        kept += [] if planned.beyond is None else [planned.beyond.base]
+        kept += (
+            []
+            if planned.beyond is None
+            else list(filter(None, (planned.beyond.base, planned.beyond.kept)))
+        )
         offer = person.Offer(stopped, waiting.main_name, message, files, tuple(kept))
         try:
             person.prepare(self._repository, self._operations.worktree, offer)

@@ -17,7 +17,7 @@ from merge_series import person
 from merge_series.changes import refuse_changes
 from merge_series.declared import Rewrite, with_states
 from merge_series.forecast import Forecast
-from merge_series.landed import Landing, Landings, find_landings
+from merge_series.landed import Landings, find_landings
 from merge_series.lost import refuse_lost
 from merge_series.merger import Merger, Planned
 from merge_series.operations import Operations, Pending, StoppedSync
@@ -210,7 +210,7 @@ class Syncer:
         taken = refuse_changes(self._repository, self._carrier, self._operations, main_name, main)
         follows = self._operations.update_worktrees
         old = ready(self._repository, self._carrier, main, update_worktrees=follows)
-        for sentence in taken:
+        for sentence in (*self._landings.told(), *taken):
             self._told(sentence)
         merges = self._merge_all(main, old, ())
         if not merges.made and not merges.stopped:
@@ -248,9 +248,7 @@ class Syncer:
         )
         return stack.merge(main, old, made)
 
-    def _steps(
-        self, pull_request: PullRequest, tips: Heads, main: Sha
-    ) -> Iterator[Planned | Landing]:
+    def _steps(self, pull_request: PullRequest, tips: Heads, main: Sha) -> Iterator[Planned]:
         """The merges a branch needs, one at a time: dependencies, what landed, then main.
 
         What landed comes first where a dependency brings it in main's form.
@@ -282,12 +280,12 @@ class Syncer:
         while (step := reverted.step(pull_request, tips[pull_request.branch], merged)) is not None:
             yield step
 
-    def _absorbing(self, pull_request: PullRequest, tips: Heads) -> Iterator[Planned | Landing]:
+    def _absorbing(self, pull_request: PullRequest, tips: Heads) -> Iterator[Planned]:
         """The merges by which a branch absorbs what landed, one at a time as for ``_steps``."""
         branch = pull_request.branch
         while (step := self._landings.next_step(self._repository, tips[branch])) is not None:
-            if step.records is not None:
-                yield step.records
+            if step.beyond is not None:
+                yield Planned(pull_request, None, tips[branch], step.commit, step.beyond)
                 continue
             if step.source is None:
                 yield from self._keeping(pull_request, tips, step.commit)

@@ -75,12 +75,12 @@ class Merge:
     Attributes:
         tree: The merged tree; files in conflict hold conflict markers in it.
         conflicts: Paths in conflict, sorted.
-        sides: The commits that the markers name, ours first.
+        sides: The commits that markers name, ours first; a pair for each merge made for this one.
     """
 
     tree: Sha
     conflicts: tuple[Conflict, ...]
-    sides: tuple[Sha, Sha]
+    sides: tuple[tuple[Sha, Sha], ...]
 
 
 def pinned(*arguments: str) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class TreeMerger:
         """
         tree = self._entries.merge(ours, theirs, base)
         if tree is not None:
-            return Merge(Sha(tree.hex()), (), (ours, theirs))
+            return Merge(Sha(tree.hex()), (), ())
         if base is not None:
             # git 2.39 takes no base: two commits on it that hold the trees of these have it.
             for commit in (ours, theirs, base):
@@ -174,7 +174,7 @@ class TreeMerger:
         if merged is not None and answer.status == _CLEAN:
             # It also tells of conflicts that it has settled: of a file and a directory of one name
             # of which one moved away.
-            return Merge(merged[0], (), (ours, theirs))
+            return Merge(merged[0], (), ())
         # Status 1 also stands for a bad revision: only a tree id first makes it a conflict.
         if merged is None or answer.status != _CONFLICTED or not merged[1]:
             raise GitFailure(("merge-tree", ours, theirs), answer)
@@ -185,7 +185,7 @@ class TreeMerger:
         if not place.is_plain:
             drivers = self._places.drivers(place, [conflict.path for conflict in conflicts])
             conflicts = tuple(replace(c, driver=drivers.get(c.path, "")) for c in conflicts)
-        return Merge(tree, conflicts, (ours, theirs))
+        return Merge(tree, conflicts, ((ours, theirs),))
 
 
 def merge_trees(repository: Repository, ours: Sha, theirs: Sha, base: Sha | None = None) -> Merge:

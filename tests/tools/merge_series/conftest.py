@@ -271,7 +271,17 @@ class Hand(World):
 @pytest.fixture
 def hand(tmp_path: Path) -> Hand:
     """A fork with one commit on main and no branch yet."""
-    made = Hand(tmp_path)
+    return _begun(tmp_path)
+
+
+@pytest.fixture
+def make_hand(tmp_path_factory: pytest.TempPathFactory):
+    """Makes such a fork, as often as it is called."""
+    return lambda: _begun(tmp_path_factory.mktemp("hand"))
+
+
+def _begun(root: Path) -> Hand:
+    made = Hand(root)
     made.fork.mkdir()
     made.git("init", "--quiet")
     made.commit("main", {"notes.txt": NOTES, "shared.txt": "a\nb\nc\nd\ne\n"}, "Start main")

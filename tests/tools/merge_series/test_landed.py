@@ -171,27 +171,67 @@ def test_json_says_what_landed_where(pair):
     assert json.loads(done.out)["landed"] == {"1": landing}
 
 
-def test_a_branch_that_went_on_after_it_landed_stops(pair):
+def test_a_branch_that_went_on_after_it_landed_stops(pair, monkeypatch):
     landing = pair.squash("parent", "Do parent (#1)")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-02T03:04:06+00:00")
     head = pair.commit("parent", {"late.txt": "x\n", "notes.txt": "1\nTWO!\nthree\n"}, "Go on")
     done = refused(pair)
     assert done.code == 1
     assert done.err == (
-        f"error: main has #1 as {landing[:12]} 'Do parent (#1)', but that is not parent at "
-        f"{head[:12]} merged into the commit before: they differ in late.txt, notes.txt; nothing "
-        "was changed. If parent went on since, move what is new to a PR of its own; if main has "
-        f"it in another form, merge main by hand (git switch child && git merge {landing[:12]}) "
-        "and write landed in its row; if that commit is no landing of it, merge main by hand (git "
-        f"switch parent && git merge {landing[:12]})\n"
+        f"error: main has #1 as {landing[:12]} 'Do parent (#1)', but parent went on since with "
+        f"{head[:12]} 'Go on', and they differ in late.txt, notes.txt; nothing was changed. Move "
+        "what is new to a PR of its own; if main has it in another form, say so: --landed "
+        f"1={landing[:12]}; if that commit is no landing of it, merge main by hand (git switch "
+        f"parent && git merge {landing[:12]})\n"
     )
 
 
-def test_a_squash_that_was_changed_on_the_way_stops(pair):
+def test_a_squash_that_was_changed_on_the_way_is_taken_over(pair):
+    head = pair.heads()["parent"]
     pair.git("merge", "--quiet", "--squash", "parent")
-    pair.write({"shared.txt": "a\n"}, pair.fork)
-    pair.git("commit", "--quiet", "--all", "-m", "Do parent (#1)")
-    done = refused(pair)
-    assert (done.code, "they differ in shared.txt; " in done.err) == (1, True)
+    pair.write({"shared.txt": "a\nb\nc\nd\nE\n", "more.txt": "1\n"}, pair.fork)
+    pair.git("add", "--all")
+    pair.git("commit", "--quiet", "-m", "Do parent (#1)")
+    landing = pair.git("rev-parse", "main")
+    done = pair.run("sync")
+    assert done.code == 0, done.err
+    assert pair.files("child") == {
+        "notes.txt": "one\nTWO?\nthree\n",
+        "shared.txt": "a\nb\nc\nd\nE\n",
+        "more.txt": "1\n",
+    }
+    assert lines(done)[0] == (
+        f"main has #1 in another form than parent at {head[:12]}: {landing[:12]} differs in "
+        "more.txt, shared.txt"
+    )
+    assert (
+        pair.message("child")
+        == f"""\
+Merge #1 as it landed in main
+
+Main has it as {landing[:12]}, whose files are not those of merging parent
+at {head[:12]} into the commit before. What differs is merged here:
+- more.txt
+- shared.txt
+
+Absorbs: {head}
+Signed-off-by: Ada Test <ada@example.org>"""
+    )
+    assert (
+        pair.graph("main", "child", "parent")
+        == """\
+*   Merge #1 as it landed in main (child)
+|\\
+| * Do parent (#1) (main)
+* | Child 1
+* | Parent 2 (parent)
+* | Parent 1
+|/
+* Start main"""
+    )
+    assert pair.states() == ["landed", "open"]
+    assert "nothing was changed" in pair.run("sync").err
+    assert pair.run("verify").code == 0
 
 
 def test_after_a_merge_by_hand_and_landed_in_the_row_it_goes_on(pair):
@@ -319,6 +359,7 @@ def test_a_merged_parent_that_went_on_stops(pair):
     pair.commit("parent", {"late.txt": "x\n"}, "Go on")
     done = refused(pair)
     assert (done.code, "they differ in late.txt; " in done.err) == (1, True)
+    assert "parent went on since with" in done.err
 
 
 def test_a_branch_without_commits_of_its_own_has_not_landed(hand):
@@ -550,8 +591,11 @@ def test_a_landing_that_builds_on_another_is_none_of_who_holds_the_other_alone(h
     )
 
 
-def test_a_landing_in_which_a_conflict_was_settled_stops(hand):
-    """Its tree is that of the merge, which has the file whole, and yet the merge is none."""
+@pytest.mark.parametrize(("settled", "code"), [("one\n2\nthree\n", 0), (None, 3)])
+def test_a_landing_in_which_a_conflict_was_settled_asks_where_it_was_settled_otherwise(
+    hand, settled, code
+):
+    """Its tree may be that of git's merge, which has the file whole, and yet that merge is none."""
     hand.declare("#1 par main", "#2 kid #1")
     hand.grow("par", "main", {"notes.txt": None, "par.txt": "1\n"})
     hand.grow("kid", "par", {"kid.txt": "1\n"})
@@ -559,8 +603,19 @@ def test_a_landing_in_which_a_conflict_was_settled_stops(hand):
     hand.git("merge", "--quiet", "--squash", "par", check=False)
     hand.git("add", "notes.txt")
     hand.git("commit", "--quiet", "-m", "Do par (#1)")
-    done = refused(hand)
-    assert (done.code, "they differ in notes.txt; " in done.err) == (1, True)
+    assert refused(hand).code == 3
+    desk = hand.fork / ".git/merge_series/worktree"
+    hand.write({"notes.txt": settled}, desk)
+    hand.git("add", "--all", where=desk)
+    done = hand.run("sync", "--continue")
+    assert done.code == code, done.err
+    if code:
+        assert "notes.txt" in done.err
+        assert hand.git("ls-files", "--unmerged", where=desk).endswith("3\tnotes.txt")
+        hand.git("rm", "--quiet", "notes.txt", where=desk)
+        assert hand.run("sync", "--continue").code == 0
+    assert hand.files("kid").get("notes.txt") == settled
+    assert hand.files("kid")["par.txt"] == hand.files("kid")["kid.txt"] == "1\n"
 
 
 def test_the_list_of_a_landing_is_compared_as_it_is_made_again(world):

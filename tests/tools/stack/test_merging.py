@@ -289,8 +289,8 @@ def without_ids(repository, merge):
     """A merge with its sides' names in place of their ids, in texts and in paths."""
 
     def named(text):
-        for sha, name in zip(merge.sides, ("OURS", "THEIRS"), strict=True):
-            text = text.replace(sha, name)
+        for ours, theirs in merge.sides:
+            text = text.replace(ours, "OURS").replace(theirs, "THEIRS")
         return text
 
     files = {

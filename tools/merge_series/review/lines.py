@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from merge_series.hunks import Hunk, hunks_between
 from stack.git_answers import Sha, decode, encode
 from stack.repository import Repository
 
-_HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _ENOUGH = re.compile(rb"\w.*\w")  # of a line that says something; a bracket alone stands anywhere
 
 
@@ -42,59 +42,35 @@ class Fate:
     by: Sha | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
-    """One place where two texts differ: ``count`` lines from ``first``, old and new.
-
-    With a count of 0 nothing stands there on that side, and ``first`` is the line before.
-    """
-
-    old_first: int
-    old_count: int
-    new_first: int
-    new_count: int
-
-    def is_before(self, span: Span) -> bool:
-        """Whether it lies wholly above some lines of the old text."""
-        return self.old_first + max(self.old_count - 1, 0) < span.first
-
-    def is_after(self, span: Span) -> bool:
-        """Whether it lies wholly below some lines of the old text."""
-        return self.old_first + (self.old_count == 0) > span.last
-
-    @property
-    def offset(self) -> int:
-        """By how much it moves what lies below it."""
-        return self.new_count - self.old_count
-
-
-def parse_hunks(diff: bytes) -> tuple[Hunk, ...]:
-    """Read the hunks of a diff without context lines."""
-    return tuple(
-        Hunk(*(1 if number is None else int(number) for number in match.groups()))
-        for match in _HUNK.finditer(diff)
-    )
-
-
 def carry_over(hunks: Sequence[Hunk], span: Span) -> tuple[Span | None, bool]:
     """Take lines of an old text to the new one.
 
     Returns:
         Where they stand, or what stands in their place, or None; and whether a hunk touched them.
     """
-    touching = [hunk for hunk in hunks if not (hunk.is_before(span) or hunk.is_after(span))]
-    offset = sum(hunk.offset for hunk in hunks if hunk.is_before(span))
+    touching = [hunk for hunk in hunks if not (_is_before(hunk, span) or _is_after(hunk, span))]
+    offset = sum(hunk.offset for hunk in hunks if _is_before(hunk, span))
     if not touching:
         return Span(span.path, span.first + offset, span.last + offset), False
     kept = [
-        line + offset + sum(hunk.offset for hunk in touching if hunk.is_before(one))
+        line + offset + sum(hunk.offset for hunk in touching if _is_before(hunk, one))
         for line in range(span.first, span.last + 1)
         for one in [Span(span.path, line, line)]
-        if all(hunk.is_before(one) or hunk.is_after(one) for hunk in touching)
+        if all(_is_before(hunk, one) or _is_after(hunk, one) for hunk in touching)
     ]
     for hunk in touching:
         kept += range(hunk.new_first, hunk.new_first + hunk.new_count)
     return (Span(span.path, min(kept), max(kept)) if kept else None), True
+
+
+def _is_before(hunk: Hunk, span: Span) -> bool:
+    """Whether a hunk lies wholly above some lines of the old text."""
+    return hunk.old_first + max(hunk.old_count - 1, 0) < span.first
+
+
+def _is_after(hunk: Hunk, span: Span) -> bool:
+    """Whether a hunk lies wholly below some lines of the old text."""
+    return hunk.old_first + (hunk.old_count == 0) > span.last
 
 
 def find_block(old: bytes, new: bytes, span: Span) -> Span | None:
@@ -187,11 +163,8 @@ class Tracer:
             new = self._repository.entry(after, path)
         if old is None or new is None:
             return None, True
-        diff = self._repository.run(
-            "diff", "--no-ext-diff", "--no-textconv", "--text", "--no-color", "--unified=0",
-            "--inter-hunk-context=0", "--diff-algorithm=histogram", old.oid, new.oid,
-        ).stdout  # fmt: skip
-        found, touched = carry_over(parse_hunks(diff), Span(path, span.first, span.last))
+        hunks = hunks_between(self._repository, old.oid, new.oid)
+        found, touched = carry_over(hunks, Span(path, span.first, span.last))
         if touched:
             texts = [self._repository.read_blob(entry.oid) for entry in (old, new)]
             block = find_block(texts[0], texts[1], Span(path, span.first, span.last))

@@ -5,7 +5,8 @@ import difflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from merge_series.review.lines import Hunk, Span, carry_over, find_block, parse_hunks
+from merge_series.hunks import Hunk, parse_hunks
+from merge_series.review.lines import Span, carry_over, find_block
 
 texts = st.lists(st.sampled_from("abcdef"), max_size=12)
 

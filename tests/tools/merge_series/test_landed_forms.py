@@ -1,0 +1,264 @@
+"""PRs that main has in another form than their branches, and what a branch takes over of it."""
+
+import subprocess
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+DESK = ".git/merge_series/worktree"
+
+
+def land(hand, files, subject="Do parent (#1)", *branches):
+    """Land branches as one squash, with files as whoever merges them wants them."""
+    for branch in branches or ("parent",):
+        hand.git("merge", "--quiet", "--squash", branch)
+        hand.git("commit", "--quiet", "--allow-empty", "-m", subject)
+    if len(branches) > 1:
+        hand.git("reset", "--quiet", "--soft", f"HEAD~{len(branches)}")
+        hand.git("commit", "--quiet", "-m", subject)
+    hand.write(files, hand.fork)
+    hand.git("add", "--all")
+    hand.git("commit", "--quiet", "--amend", "--allow-empty", "-m", subject)
+    return hand.git("rev-parse", "main")
+
+
+@pytest.fixture
+def part(hand):
+    """A parent that landed without a file and without a line, and two children."""
+    hand.declare("#1 parent main", "#2 child #1", "#3 other #1")
+    hand.grow("parent", "main", {"shared.txt": "a\nB\nc\nd\nE\n", "whole.txt": "1\n"})
+    hand.grow("child", "parent", {"child.txt": "1\n"})
+    hand.grow("other", "parent", {"other.txt": "1\n"})
+    land(hand, {"shared.txt": "a\nB\nc\nd\ne\n", "whole.txt": None})
+    return hand
+
+
+def test_what_main_left_out_of_a_pr_is_for_a_person(part):
+    before = part.heads()
+    done = part.run("sync")
+    assert done.code == 3
+    head, landing = before["parent"][:12], before["main"][:12]
+    assert done.err.splitlines()[0] == (
+        f"main has #1 in another form than parent at {head}: {landing} differs in shared.txt, "
+        "whole.txt; it left out something of shared.txt, whole.txt"
+    )
+    asked = (
+        "#1 as landed lacks here what the PR brought; keep it in the branch, or let it go as main "
+        "did"
+    )
+    assert " ".join(done.err.split()).count(asked) == 2, done.err
+    assert part.heads() == before
+    desk = part.fork / DESK
+    assert (desk / "shared.txt").read_text() == (
+        "a\nB\nc\nd\n<<<<<<< child (#2)\nE\n=======\ne\n>>>>>>> #1 as landed\n"
+    )
+    assert (desk / "whole.txt").read_text() == "1\n"
+    part.write({"shared.txt": "a\nB\nc\nd\ne\n"}, desk)
+    part.git("add", "--all", where=desk)
+    on = part.run("sync", "--continue")
+    assert on.code == 0, on.err
+    both = {"notes.txt": "one\ntwo\nthree\n", "shared.txt": "a\nB\nc\nd\ne\n", "whole.txt": "1\n"}
+    assert part.files("child") == both | {"child.txt": "1\n"}
+    assert part.files("other") == both | {"other.txt": "1\n"}
+    assert part.states() == ["landed", "open", "open"]
+    assert "nothing was changed" in part.run("sync").err
+    assert part.run("verify").code == 0
+    message = part.message("other")
+    assert "Main left out something that #1 brings:\n- shared.txt\n- whole.txt\n" in message
+    assert "- shared.txt: as Ada Test settled it before\n" in message
+
+
+def test_what_a_child_took_out_itself_is_not_asked_for(hand):
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"shared.txt": "a\nB\nc\nd\nE\n", "whole.txt": "1\n"})
+    hand.grow("child", "parent", {"shared.txt": "a\nB\nc\nd\ne\n", "whole.txt": None})
+    land(hand, {"shared.txt": "a\nB\nc\nd\ne\n", "whole.txt": None})
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert hand.files("child") == hand.files("main")
+
+
+def test_a_stop_at_what_main_left_out_is_dropped_without_a_trace(part):
+    before = part.contents()
+    assert part.run("sync").code == 3
+    assert part.run("sync", "--abort").code == 0
+    after = part.contents()
+    kept = {path for path in before if not path.startswith(".git/objects/")}
+    assert {path: after.get(path) for path in kept} == {path: before[path] for path in kept}
+
+
+def test_a_worktree_that_is_gone_is_made_again_with_the_same_merge(part):
+    assert part.run("sync").code == 3
+    desk = part.fork / DESK
+    text = (desk / "shared.txt").read_text()
+    # Its reflogs are of the tests' time, which is long ago.
+    kept = ("-c", "gc.reflogExpire=never", "-c", "gc.reflogExpireUnreachable=never")
+    part.git(*kept, "gc", "--quiet", "--prune=now")
+    part.git("worktree", "remove", "--force", str(desk))
+    done = part.run("sync", "--continue")
+    assert done.code == 3
+    assert (desk / "shared.txt").read_text() == text
+
+
+def test_a_dry_run_names_what_main_left_out(part):
+    before = part.contents()
+    done = part.run("sync", "--dry-run")
+    assert done.code == 3
+    assert "it left out something of shared.txt, whole.txt" in done.err
+    assert part.contents() == before
+
+
+def test_a_commit_that_names_a_pr_and_has_nothing_of_it_is_no_landing(hand):
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"parent.txt": "1\n"})
+    hand.grow("child", "parent", {"child.txt": "1\n"})
+    other = hand.commit("main", {"README": "1\n"}, "Prepare (#1)")
+    head = hand.heads()["parent"]
+    done = hand.run("sync")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: main has #1 as {other[:12]} 'Prepare (#1)', but that has nothing of what "
+            f"parent at {head[:12]} brings; nothing was changed. Name the commit that brought it "
+            "(--landed 1=SHA); if none did, merge main by hand (git switch parent && git merge "
+            f"{other[:12]})\n"
+        ),
+    )
+
+
+def test_what_a_child_changed_in_the_same_lines_is_for_a_person(hand):
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"notes.txt": "one\nTWO\nthree\n"})
+    hand.grow("child", "parent", {"notes.txt": "one\nTWO?\nthree\n"})
+    land(hand, {"notes.txt": "one\nTWO!\nthree\n"})
+    done = hand.run("sync")
+    assert done.code == 3
+    desk = hand.fork / DESK
+    opening, closing = (
+        f"{mark * 7} {name}, by " for mark, name in (("<", "child (#2)"), (">", "#1 as landed"))
+    )
+    said = (desk / "notes.txt").read_text().splitlines()
+    assert [line for line in said if not line.startswith((opening, closing))] == [
+        "one", "TWO?", "=======", "TWO!", "three",
+    ]  # fmt: skip
+    assert len(said) == 7
+    hand.write({"notes.txt": "one\nTWO?!\nthree\n"}, desk)
+    hand.git("commit", "--quiet", "--all", "--no-edit", where=desk)
+    on = hand.run("sync", "--continue")
+    assert on.code == 0, on.err
+    assert hand.files("child")["notes.txt"] == "one\nTWO?!\nthree\n"
+    assert hand.message("child").startswith("Merge #1 as it landed in main\n")
+
+
+def test_a_file_that_a_child_took_out_and_main_edited_is_for_a_person(hand):
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"test_parent.py": "assert 1\n", "more.py": "1\n"})
+    hand.grow("child", "parent", {"test_parent.py": None, "more.py": None})
+    land(hand, {"test_parent.py": "assert 2\n"})
+    done = hand.run("sync")
+    assert done.code == 3
+    desk = hand.fork / DESK
+    assert (desk / "test_parent.py").exists()
+    assert not (desk / "more.py").exists()
+
+
+@pytest.mark.parametrize("edited", [{"notes.txt": "one\n22!\nthree\n"}, {"more.txt": "1\n"}])
+def test_a_chain_of_which_two_landed_in_other_forms(hand, edited):
+    hand.declare("#1 one main", "#2 two #1", "#3 three #2")
+    hand.grow("one", "main", {"shared.txt": "a\nB\nc\nd\ne\n", "test_one.py": "1\n"})
+    hand.grow("two", "one", {"notes.txt": "one\n22\nthree\n", "test_one.py": None})
+    hand.grow("three", "two", {"three.txt": "1\n"})
+    land(hand, {"shared.txt": "a\nB\nc\nd\nE\n"}, "Do one (#1)", "one")
+    merged = {"notes.txt": "one\n22\nthree\n", "test_one.py": None, **edited}
+    hand.write(merged, hand.fork)
+    hand.git("add", "--all")
+    hand.git("commit", "--quiet", "-m", "Do two (#2)")
+    hand.commit("main", {"README": "1\n"}, "Go on")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert hand.files("three") == hand.files("main") | {"three.txt": "1\n"}
+    assert hand.states() == ["landed", "landed", "open"]
+
+
+def test_several_prs_that_landed_as_one_edited_squash(hand):
+    hand.declare("#1 one main", "#2 two #1", "#3 three #2")
+    hand.grow("one", "main", {"one.txt": "1\n", "notes.txt": "1\ntwo\nthree\n"})
+    hand.grow("two", "one", {"two.txt": "1\n"})
+    hand.grow("three", "two", {"three.txt": "1\n", "notes.txt": "1\ntwo\n3\n"})
+    landing = land(hand, {"one.txt": "1\nedited\n"}, "Do two (#2)", "two")
+    done = hand.run("sync")
+    assert (done.code, f"--landed 1={landing[:12]}" in done.err) == (1, True)
+    done = hand.run("sync", "--landed", f"1={landing}")
+    assert done.code == 0, done.err
+    assert hand.files("three") == hand.files("main") | {
+        "three.txt": "1\n",
+        "notes.txt": "1\ntwo\n3\n",
+    }
+    assert hand.states() == ["landed", "landed", "open"]
+
+
+def test_an_edited_rebase_is_as_long_as_its_commits(hand):
+    """What main had before is main's own, and what was rebased with the last commit is not."""
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"notes.txt": "1\ntwo\nthree\n"}, {"shared.txt": "A\nb\nc\nd\ne\n"})
+    hand.grow("child", "parent", {"notes.txt": "1!\ntwo\nthree\n"})
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    hand.git("cherry-pick", "parent~1")
+    hand.write({"notes.txt": "1\ntwo\nthree, edited\n"}, hand.fork)
+    hand.git("commit", "--quiet", "--all", "--amend", "--no-edit")
+    hand.git("cherry-pick", "parent")
+    hand.git("commit", "--quiet", "--amend", "-m", "Parent 2 (#1)")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert hand.files("child")["notes.txt"] == "1!\ntwo\nthree, edited\n"
+    assert hand.git("log", "--format=%s", "--first-parent", "child", "-3").splitlines() == [
+        "Merge #1 as it landed in main",
+        "Merge main into child",
+        "Child 1",
+    ]
+    assert "differs in notes.txt\n" in done.err
+
+
+START = "wwww"
+# What stands in one place in the PR, in its child and in main's landing of the PR; main had what
+# ``START`` has there.
+SLOT = st.sampled_from(["aaa", "aaa", "aab", "aba", "abb", "abc", "aaw", "abw"]).map(tuple)
+
+
+def text(lines):
+    """Lines that stand apart, so that each is a hunk of its own, whatever diff is made."""
+    return "".join(f"{line} {n}\n1 of {n}\n2 of {n}\n3 of {n}\n" for n, line in enumerate(lines))
+
+
+def needs_a_person(before, base, ours, theirs):
+    """Whether a line was changed by both sides, or main kept the old one and the branch did not."""
+    if theirs in {base, ours}:
+        return False
+    return ours != base or theirs == before
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(slots=st.lists(SLOT, min_size=4, max_size=4))
+def test_a_branch_gets_the_merge_of_its_text_and_mains_beyond_the_merged_pr(
+    make_hand, tmp_path_factory, slots
+):
+    """By git merge-file of the three texts, or else a person is asked."""
+    pr, child, edited = zip(*slots, strict=True)
+    hand = make_hand()
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.commit("main", {"f": text(START)}, "Add f")
+    hand.grow("parent", "main", {"f": text(pr), "brought": "1\n"})
+    hand.grow("child", "parent", {"f": text(child), "child": "1\n"})
+    land(hand, {"f": text(edited)})
+    done = hand.run("sync")
+    if any(needs_a_person(before, *slot) for before, slot in zip(START, slots, strict=True)):
+        assert done.code == 3, done.err
+        assert hand.files("child")["f"] == text(child)
+        return
+    folder = tmp_path_factory.mktemp("texts")
+    hand.write({"ours": text(child), "base": text(pr), "theirs": text(edited)}, folder)
+    command = ["git", "merge-file", "-p", "ours", "base", "theirs"]
+    merged = subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    assert done.code == 0, done.err
+    assert hand.files("child")["f"] == merged.stdout.decode()
