@@ -55,9 +55,13 @@ def in_order(
     with _sorting(repository, tree, path, [*sides, *results]) as sort:
         if not merged.left and all(sort(side) == side.text for side in sides):
             return _sorted(merged, results[0], sort)
-        reasons = [reason for result in results for reason in _strange(result, base, sides)]
-        if reasons and not all(_is_ordered(text, sort) for text in (*sides, *results)):
-            raise NotSettled(reasons[0])
+        if all(_is_ordered(side, sort) for side in sides):
+            if not all(_is_ordered(result, sort) for result in results):
+                raise NotSettled("both sides are in isort's order, and the result would not be")
+            return merged
+    for result in results:
+        for reason in _strange(result, base, sides):
+            raise NotSettled(reason)
     return merged
 
 
@@ -116,10 +120,9 @@ def _sorting(
         (root / ".git").mkdir()  # it looks no further up
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         for file, entry in repository.entries(tree).items():
-            is_module = file.endswith(".py") and not known.isdisjoint(
-                PurePosixPath(file[:-3]).parts
-            )
-            if is_module or file in settings:
+            parts = PurePosixPath(file.removesuffix(".py")).parts
+            is_module = file.endswith(".py") and not known.isdisjoint(parts)
+            if (is_module or file in settings) and ".." not in parts:
                 (root / file).parent.mkdir(parents=True, exist_ok=True)
                 text = repository.read_blob(entry.oid) if file in settings else b""
                 (root / file).write_bytes(text)
@@ -133,7 +136,7 @@ def _sorting(
                     return isort.code(text.text.decode(text.encoding), config=found).encode(
                         text.encoding
                     )
-                except (isort.exceptions.ISortError, ValueError, TypeError):
+                except Exception:  # noqa: BLE001 - as settings that it does not expect make it fail
                     return None
 
         yield sort

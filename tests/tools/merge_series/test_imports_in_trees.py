@@ -489,9 +489,40 @@ def test_what_isort_keeps_on_both_sides_it_keeps_in_the_result(name, end, merge)
     assert merge(*trees) == {FILE: result}
 
 
+@pytest.mark.parametrize("code", ["from alpha import a\n", "\nfrom alpha import a\n"])
+def test_a_file_is_not_left_unsorted_where_both_sides_are_sorted(code, merge):
+    """The code is in conflict, or isort would lay out the sides otherwise."""
+    values = (1, 2, 3) if code.startswith("from") else (1, 1, 1)
+    base, ours, theirs = (
+        f"import os\n{more}import torch\n\nX = {value}\n"
+        for more, value in zip(("\n", code, "import beta\n"), values, strict=True)
+    )
+    settings = BLACK + "force_sort_within_sections = true\n"
+    trees = {FILE: base, "pyproject.toml": settings}, {FILE: ours}, {FILE: theirs}
+    assert merge(*trees) == {FILE: "both sides are in isort's order, and the result would not be"}
+
+
 @pytest.mark.parametrize(
     "settings",
-    ["[tool.isort\n", "[tool.isort]\nprofile = 'none'\n", "[tool.isort]\nline_length = 'x'\n"],
+    [
+        "[tool.isort\n",
+        *(
+            f"[tool.isort]\n{setting}\n"
+            for setting in (
+                "profile = 'none'",
+                "line_length = 'x'",
+                "no = 1",
+                "multi_line_output = 'x'",
+                "sections = 5",
+                "sections = ['X']",
+                "known_first_party = 5",
+                "sort_order = 'x'",
+                "formatter = 'x'",
+                "src_paths = [5]",
+                "verbose = true",
+            )
+        ),
+    ],
 )
 def test_settings_that_isort_refuses_sort_nothing_and_tell_nothing(settings, merge, capfd):
     ours, theirs = PLAIN + "import xarray\n", PLAIN + "import yaml\n"
