@@ -96,8 +96,7 @@ def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> dict[i
         for seen in look(carrier, line, history, main, {}, reverted.landings)
         if seen.pull_request.state != "landed"
     }
-    asked = reverted.unanswered.items()
-    return landed | {n: f"{said}; a sync asks what becomes of it." for n, said in asked}
+    return landed | reverted.seen
 
 
 def _elsewhere(seen: Seen, commit: MainCommit) -> str:

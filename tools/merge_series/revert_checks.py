@@ -12,7 +12,7 @@ from merge_series.checks import Check
 from merge_series.history import History
 from merge_series.mainline import MainLine
 from merge_series.plan import heads_by_number, synced_pull_requests
-from merge_series.reverted import undone
+from merge_series.reverted_tree import undone
 from merge_series.reverts import Revert, holders, read_rounds
 from stack.git_answers import Sha
 from stack.merging import TreeMerger

@@ -6,21 +6,20 @@ revert, and is true for all branches: nobody is asked twice.
 """
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cmp_to_key
 
 from carry.carried import Carrier
 from merge_series.history import FOLLOWS, OVERRULES, History
-from merge_series.mainline import MainLine, patch_id
+from merge_series.mainline import MainLine
 from merge_series.merger import Planned
 from merge_series.plan import is_synced
 from merge_series.records import Answer, Beyond, Said
-from merge_series.reverts import Revert, Round, holders, read_rounds, recorded_heads
+from merge_series.reverted_tree import does_revert, undone
+from merge_series.reverts import Revert, Round, brought_again, holders, read_rounds, recorded_heads
 from stack.command_line import typed
 from stack.errors import ExitCode, Refusal
 from stack.git_answers import Sha
-from stack.merging import TreeMerger
 from stack.model import PullRequest, Series, State
 from stack.repository import Repository
 
@@ -39,6 +38,7 @@ class Reverted:
         heads: Heads of the branches by PR number.
         answers: What is wanted, by revert, where a person has said it.
         asked: The reverts that some branch lacks and nobody has answered for.
+        idle: Those of PRs that landed which no branch lacks, and nobody has answered for.
         said: What was said for this sync.
         reopened: The PRs that are open again by these, with that state.
         left: Heads that a landing was recorded of, by PR number.
@@ -51,6 +51,7 @@ class Reverted:
     heads: Mapping[int, Sha]
     answers: Mapping[tuple[Sha, int], Answer]
     asked: tuple[Revert, ...]
+    idle: tuple[Revert, ...]
     said: Said
     reopened: Mapping[int, State]
     left: Mapping[int, Sha]
@@ -103,12 +104,29 @@ class Reverted:
     @property
     def unanswered(self) -> dict[int, str]:
         """What main reverts that nobody has answered for, as a sentence for each PR."""
-        found: dict[int, list[str]] = {}
-        for revert in self.asked:
-            found.setdefault(revert.number, []).append(str(revert.commit))
+        return _sentences(self.asked)
+
+    @property
+    def seen(self) -> dict[int, str]:
+        """What a person should know of PRs that main reverts, as a sentence for each."""
+        idle, asked = _sentences(self.idle), self.unanswered
         return {
-            number: f"#{number} landed, and main reverts it by {' and '.join(reverts)}"
-            for number, reverts in found.items()
+            **{n: f"{said}; to bring it again, write open in its row." for n, said in idle.items()},
+            **{n: f"{said}; a sync asks what becomes of it." for n, said in asked.items()},
+        }
+
+    def gone(self, numbers: Iterable[int]) -> dict[int, str]:
+        """A sentence on each of some PRs that landed and that branches let go before."""
+        followed = {
+            number: [r for r in self.rounds[number][-1].reverts if r.ended_by is None]
+            for number in numbers
+            if number in self.rounds and number not in self.said.reverted
+        }
+        found = [r for reverts in followed.values() for r in reverts if self._goes(r)]
+        return {
+            n: f"{said}, which its branches follow; to bring it again, first merge main into its "
+            "branch by hand"
+            for n, said in _sentences(found).items()
         }
 
     def _question(self, carrier: Carrier, number: int, given: Sequence[str]) -> str:
@@ -244,6 +262,16 @@ class Reverted:
         return Planned(pull_request, None, tip, commit.sha, beyond, tuple(said))
 
 
+def _sentences(reverts: Iterable[Revert]) -> dict[int, str]:
+    found: dict[int, list[str]] = {}
+    for revert in reverts:
+        found.setdefault(revert.number, []).append(str(revert.commit))
+    return {
+        number: f"#{number} landed, and main reverts it by {' and '.join(commits)}"
+        for number, commits in found.items()
+    }
+
+
 def read_reverted(
     carrier: Carrier,
     line: MainLine,
@@ -265,7 +293,7 @@ def read_reverted(
     """
     repository, series = line.repository, carrier.series
     rounds = read_rounds(line, series, history, said.landed)
-    again = _brought_again(line, rounds)
+    again = brought_again(line, rounds)
     if again:
         rounds = read_rounds(line, series, history, {**again, **said.landed})
     reverts = [r for mine in rounds.values() for one in mine for r in one.reverts]
@@ -273,7 +301,7 @@ def read_reverted(
     overruled = {key for commit in history.commits.values() for key in commit.overrules}
     followed = {key for commit in history.commits.values() for key in commit.follows}
     answers: dict[tuple[Sha, int], Answer] = {}
-    asked = []
+    asked, idle = [], []
     for revert in reverts:
         sha, number = revert.commit.sha, revert.number
         pull_request = series.pull_requests.get(number)
@@ -285,7 +313,10 @@ def read_reverted(
             answers[revert.key] = Answer.LET_GO
         elif revert.ended_by is None and _lacking(repository, series, history, held, revert):
             asked.append(revert)
-    asked = [revert for revert in asked if _does_revert(repository, revert)]
+        elif revert.ended_by is None and pull_request is not None and own is not None:
+            idle += [revert] if pull_request.state == "landed" else []
+    asked = [revert for revert in asked if does_revert(repository, revert)]
+    idle = [revert for revert in idle if does_revert(repository, revert)]
     for number in said.reverted:
         if number not in {revert.number for revert in asked}:
             raise Refusal(
@@ -308,23 +339,11 @@ def read_reverted(
         heads=history.heads,
         answers=answers,
         asked=tuple(asked),
+        idle=tuple(idle),
         said=said,
         reopened=reopened,
         left=recorded_heads(history),
     )
-
-
-def _brought_again(line: MainLine, rounds: Mapping[int, tuple[Round, ...]]) -> dict[int, Sha]:
-    """Commits by which main has a PR again that it reverted, though they do not say so."""
-    found: dict[int, Sha] = {}
-    for number, mine in rounds.items():
-        for revert in mine[-1].reverts:
-            if revert.ended_by is None and len(revert.undone) == 1:
-                patch = patch_id(line.repository, revert.undone[0])
-                later = (s for s in line.touching(revert.undone) if line.place(s) > revert.place)
-                same = [sha for sha in later if patch_id(line.repository, sha) == patch]
-                found |= {number: same[0]} if same else {}
-    return found
 
 
 def _lacking(
@@ -343,49 +362,3 @@ def _lacking(
         and pr.number in history.heads
         and not repository.is_ancestor(revert.commit.sha, history.heads[pr.number])
     ]
-
-
-def _does_revert(repository: Repository, revert: Revert) -> bool:
-    """Whether a commit that says so does take back a line."""
-    if not revert.undone:
-        return True
-    above, (base, by_hand) = revert.commit.parents[0], undone(repository, [revert])
-    taken = _changed(repository, above, base) | set(by_hand)
-    return not taken.isdisjoint(_changed(repository, above, revert.commit.sha))
-
-
-def _changed(repository: Repository, before: Sha, after: Sha) -> set[str]:
-    names = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
-    return {path for path in repository.run(*names).text.split("\0") if path}
-
-
-def undone(repository: Repository, reverts: Sequence[Revert]) -> tuple[Sha, tuple[str, ...]]:
-    """A commit of the files that main would have by reverts alone, and those it does not tell.
-
-    Of a file that was reverted by hand, because something else had changed it since, what belongs
-    to the revert cannot be told; it is as the revert left it.
-
-    Args:
-        repository: The repository.
-        reverts: Reverts of several PRs by one commit.
-    """
-
-    def order(one: Sha, other: Sha) -> int:
-        return -1 if repository.is_ancestor(other, one) else 1
-
-    commit = reverts[0].commit
-    if not all(revert.undone for revert in reverts):
-        return commit.sha, ()
-    trees = TreeMerger(repository)
-    made, by_hand = commit.parents[0], set()
-    found = {sha for revert in reverts for sha in revert.undone}
-    for sha in sorted(found, key=cmp_to_key(order)):
-        (before,) = repository.commits("--no-walk", f"{sha}^1")
-        merge = trees.merge(made, before, sha)
-        by_hand |= {conflict.path for conflict in merge.conflicts}
-        made = repository.commit_nowhere(merge.tree, ())
-    theirs = repository.entries(commit.sha, *by_hand) if by_hand else {}
-    tree = repository.change_tree(
-        repository.tree_of(made), {path: theirs.get(path) for path in sorted(by_hand)}
-    )
-    return repository.commit_nowhere(tree, ()), tuple(sorted(by_hand))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from merge_series.history import History
-from merge_series.mainline import MainCommit, MainLine, read_commits
+from merge_series.mainline import MainCommit, MainLine, patch_id, read_commits
 from stack.git_answers import Sha
 from stack.model import Series
 
@@ -113,6 +113,19 @@ def read_rounds(
             if not mine[-1].reverts:
                 mine[-1] = _brought(mine[-1], commit, is_named=meaning.is_named)
     return {number: tuple(mine) for number, mine in rounds.items()}
+
+
+def brought_again(line: MainLine, rounds: Mapping[int, tuple[Round, ...]]) -> dict[int, Sha]:
+    """Commits by which main has a PR again that it reverted, though they do not say so."""
+    found: dict[int, Sha] = {}
+    for number, mine in rounds.items():
+        for revert in mine[-1].reverts:
+            if revert.ended_by is None and len(revert.undone) == 1:
+                patch = patch_id(line.repository, revert.undone[0])
+                later = (s for s in line.touching(revert.undone) if line.place(s) > revert.place)
+                same = [sha for sha in later if patch_id(line.repository, sha) == patch]
+                found |= {number: same[0]} if same else {}
+    return found
 
 
 def _reverted(one: Round, revert: Revert) -> Round:

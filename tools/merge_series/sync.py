@@ -222,6 +222,8 @@ class Syncer:
         """Take the PRs that landed out of the branches that are synced."""
         self._landings = find_landings(self._repository, self._carrier, main, said)
         self._carrier = self._landings.mark(self._carrier)
+        for sentence in self._landings.reverted.gone(self._landings.newly).values():
+            self._told(sentence)
         for number, commit in self._landings.renumbered.items():
             move = typed(f"merge_series renumber {number} {commit.number}")
             self._told(

@@ -451,3 +451,46 @@ def test_a_reland_that_says_nothing_of_it_is_known_by_its_patch(stack, is_synced
     assert "dropped.txt" not in stack.files("top")
     assert stack.states() == ["landed", "open", "open", "open"]
     assert "nothing was changed" in stack.run("sync").err
+
+
+def test_a_revert_of_what_nobody_holds_is_told_and_asks_nothing(hand):
+    hand.declare("#1 parent main", "#2 side main")
+    hand.grow("parent", "main", BROUGHT)
+    hand.grow("side", "main", {"side.txt": "side\n"})
+    hand.squash("parent", "Do parent (#1)")
+    assert hand.run("sync").code == 0
+    commit = revert(hand)[:12]
+    assert hand.run("status").err.splitlines()[-1] == (
+        f"#1 landed, and main reverts it by {commit} 'Revert \"Do parent (#1)\"'; to bring it "
+        "again, write open in its row."
+    )
+    assert hand.run("sync").code == 0
+    hand.declare("#1 parent main open", "#2 side main")
+    assert hand.run("sync").code == 3
+    assert hand.run("sync", "--keep-reverted", "1").code == 0
+    assert held(hand, "parent")
+
+
+def test_who_let_a_pr_go_and_opens_its_row_is_told_how_to_bring_it_again(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    commit = revert(stack)[:12]
+    assert stack.run("sync", "--drop-reverted", "1").code == 0
+    stack.declare(*ROWS)
+    done = stack.run("sync")
+    assert (done.code, done.err.splitlines()[0]) == (
+        0,
+        (
+            f"#1 landed, and main reverts it by {commit} 'Revert \"Do parent (#1)\"', which its "
+            "branches follow; to bring it again, first merge main into its branch by hand"
+        ),
+    )
+    desk = stack.root / "desk"
+    stack.git("worktree", "add", "--quiet", str(desk), "parent")
+    stack.git("merge", "--quiet", "--no-edit", "main", where=desk)
+    stack.git("worktree", "remove", "--force", str(desk))
+    stack.declare(*ROWS)
+    done = stack.run("sync")
+    assert done.code == 0, done.err
+    assert stack.states() == ["open"] * 4
+    assert [held(stack, branch) for branch in ("parent", "child")] == [True, False]

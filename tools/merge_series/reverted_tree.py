@@ -1,0 +1,55 @@
+"""What a revert on main makes of the files there, and what else its commit does."""
+
+from collections.abc import Sequence
+from functools import cmp_to_key
+
+from merge_series.reverts import Revert
+from stack.git_answers import Sha
+from stack.merging import TreeMerger
+from stack.repository import Repository
+
+
+def does_revert(repository: Repository, revert: Revert) -> bool:
+    """Whether a commit that says so does take back a line."""
+    if not revert.undone:
+        return True
+    above, (base, by_hand) = revert.commit.parents[0], undone(repository, [revert])
+    taken = _changed(repository, above, base) | set(by_hand)
+    return not taken.isdisjoint(_changed(repository, above, revert.commit.sha))
+
+
+def _changed(repository: Repository, before: Sha, after: Sha) -> set[str]:
+    names = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
+    return {path for path in repository.run(*names).text.split("\0") if path}
+
+
+def undone(repository: Repository, reverts: Sequence[Revert]) -> tuple[Sha, tuple[str, ...]]:
+    """A commit of the files that main would have by reverts alone, and those it does not tell.
+
+    Of a file that was reverted by hand, because something else had changed it since, what belongs
+    to the revert cannot be told; it is as the revert left it.
+
+    Args:
+        repository: The repository.
+        reverts: Reverts of several PRs by one commit.
+    """
+
+    def order(one: Sha, other: Sha) -> int:
+        return -1 if repository.is_ancestor(other, one) else 1
+
+    commit = reverts[0].commit
+    if not all(revert.undone for revert in reverts):
+        return commit.sha, ()
+    trees = TreeMerger(repository)
+    made, by_hand = commit.parents[0], set()
+    found = {sha for revert in reverts for sha in revert.undone}
+    for sha in sorted(found, key=cmp_to_key(order)):
+        (before,) = repository.commits("--no-walk", f"{sha}^1")
+        merge = trees.merge(made, before, sha)
+        by_hand |= {conflict.path for conflict in merge.conflicts}
+        made = repository.commit_nowhere(merge.tree, ())
+    theirs = repository.entries(commit.sha, *by_hand) if by_hand else {}
+    tree = repository.change_tree(
+        repository.tree_of(made), {path: theirs.get(path) for path in sorted(by_hand)}
+    )
+    return repository.commit_nowhere(tree, ()), tuple(sorted(by_hand))
