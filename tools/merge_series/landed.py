@@ -333,7 +333,7 @@ class _Finder:
         )
 
     def _merge(self, pull_request: PullRequest) -> str:
-        main = self.line.commits[-1].sha
+        main = self.line.main
         return f"git switch {pull_request.branch} && git merge {main[:12]}"
 
     def check_stated(self, main: Sha, known: Collection[int]) -> None:

@@ -64,9 +64,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class MainLine:
-    """Main's first-parent history since some branch left it, oldest first."""
+    """Main's first-parent history since some branch left it, oldest first; ``main`` is its end."""
 
     repository: Repository
+    main: Sha
     commits: tuple[MainCommit, ...]
 
     @classmethod
@@ -75,7 +76,7 @@ class MainLine:
         command = ("merge-base", "--octopus", main, *heads.values())
         common = [f"^{sha}" for sha in repository.run(*command, accept=(0, 1)).text.split()]
         options = ("--first-parent", "--reverse")
-        return cls(repository, read_commits(repository, *options, main, *common))
+        return cls(repository, main, read_commits(repository, *options, main, *common))
 
     def touching(self, commits: Sequence[Sha]) -> Iterator[Sha]:
         """The commits that change no file but those that some commits change, the newest first."""
@@ -88,7 +89,7 @@ class MainLine:
             "--literal-pathspecs",
             "log",
             *options,
-            self.commits[-1].sha,
+            self.main,
             *below,
             "--",
             *sorted(paths),

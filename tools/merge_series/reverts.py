@@ -259,7 +259,7 @@ class _Reader:
             return here[0]
         repository = self._line.repository
         sha = repository.resolve(text)
-        if sha is None or not repository.is_ancestor(sha, self._line.commits[-1].sha):
+        if sha is None or not repository.is_ancestor(sha, self._line.main):
             return None
         (self._by_id[sha],) = read_commits(repository, "-1", sha)
         return sha

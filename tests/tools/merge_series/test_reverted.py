@@ -109,6 +109,8 @@ def plans():
         for first, second in itertools.product([True, False], repeat=2):
             if kind == "same number" or (first and second):
                 yield ("land", first), ("revert", second), (kind, True)
+    # In the end every branch has all of main.
+    yield ("land", False), ("revert", True), ("reverted again", True), ("revert", True)
 
 
 @pytest.mark.parametrize("answer", ["keep", "let-go"])
