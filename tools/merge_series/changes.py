@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from carry.carried import Carrier
+from merge_series.gone import Heads
 from merge_series.history import Commit, History
 from merge_series.mainline import MainCommit, MainLine, Seen, look
 from merge_series.operations import Operations
-from merge_series.plan import heads_by_number, sources, synced_pull_requests
+from merge_series.plan import sources, synced_pull_requests
 from merge_series.records import Said
 from merge_series.reverted import read_reverted
 from merge_series.shared import ANEW, STAYS, Missing, OlderForm, SharedCommits
@@ -52,7 +53,7 @@ def changes(
     repository: Repository, carrier: Carrier, operations: Operations, main_name: str, main: Sha
 ) -> tuple[Change, ...]:
     """What the declared stack says otherwise than the branches, in the order of the series."""
-    known = heads_by_number(repository, carrier)
+    known = Heads.read(repository, carrier, main).known
     history = History.read(repository, known, main)
     return tuple(_Finder(repository, carrier, operations, main_name, main, history).find())
 
@@ -84,7 +85,7 @@ def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> dict[i
     Raises:
         Refusal: It cannot be told which commit of main is a PR's landing.
     """
-    known = heads_by_number(repository, carrier)
+    known = Heads.read(repository, carrier, main).known
     if not known:
         return {}
     line = MainLine.read(repository, main, known)

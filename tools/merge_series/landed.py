@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from carry.carried import Carrier
+from merge_series.gone import Heads
 from merge_series.history import History
 from merge_series.landed_form import Form, has_merged_files, landed_form
 from merge_series.mainline import MainCommit, MainLine, Seen, look
-from merge_series.plan import heads_by_number
 from merge_series.records import Beyond, Said
 from merge_series.reverted import Reverted, read_reverted
 from stack.errors import Refusal
@@ -197,10 +197,12 @@ def find_landings(
         said: What a person says of PRs that landed.
 
     Raises:
-        Refusal: A PR seems to have landed, but not as its branch is, or a person has to say what
-            becomes of one that main reverts.
+        Refusal: A PR seems to have landed, but not as its branch is, or its branch is gone and its
+            head can't be told, or a person has to say what becomes of one that main reverts.
     """
-    known = heads_by_number(repository, carrier)
+    heads = Heads.read(repository, carrier, main)
+    heads.refuse_unknown()
+    known = heads.known
     line = MainLine.read(repository, main, known)
     history = History.read(repository, known, main)
     reverted = read_reverted(carrier, line, history, main, said)

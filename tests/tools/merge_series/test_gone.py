@@ -1,0 +1,128 @@
+"""PRs that landed and whose local branch is gone, as hosts delete it."""
+
+import shutil
+
+import pytest
+
+LANDED = ("#1 parent main landed", "#2 child #1")
+MERGED = {"notes.txt": "one\ntwo\nthree\n", "shared.txt": "a\nB\nc\nd\ne\n"}
+
+
+def grow(hand, edited):
+    """A parent that is about to land, a child that takes out a file of it, and the landing."""
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"shared.txt": MERGED["shared.txt"], "test_parent.py": "1\n"})
+    hand.grow("child", "parent", {"test_parent.py": None, "child.txt": "1\n"})
+    yield
+    hand.git("merge", "--quiet", "--squash", "parent")
+    hand.write(edited, hand.fork)
+    hand.git("add", "--all")
+    hand.git("commit", "--quiet", "-m", "Do parent (#1)")
+    hand.git("branch", "--quiet", "-D", "parent")
+    hand.declare(*LANDED)
+    yield
+
+
+def by_merge(hand):
+    """The child merges what its parent got since, and the journal is lost."""
+    hand.commit("parent", {"late.txt": "1\n"}, "Go on")
+    assert hand.run("sync").code == 0
+    shutil.rmtree(hand.fork / ".git/merge_series")
+
+
+def by_journal(hand):
+    """A sync moves the parent alone, before the child is declared."""
+    hand.declare("#1 parent main")
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    assert hand.run("sync").code == 0
+
+
+def by_remote(hand):
+    hand.git("update-ref", "refs/remotes/origin/parent", "parent")
+
+
+def by_nothing(hand):
+    """Only the tree of the landing tells."""
+
+
+@pytest.mark.parametrize("tell", [by_merge, by_journal, by_remote, by_nothing])
+def test_the_head_is_found(hand, tell):
+    steps = grow(hand, {})
+    next(steps)
+    tell(hand)
+    next(steps)
+    before = hand.contents()
+    assert hand.run("sync", "--dry-run").code == 0
+    assert hand.contents() == before
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    files = hand.files("main")
+    del files["test_parent.py"]
+    assert hand.files("child") == files | {"child.txt": "1\n"}
+    assert "Record that #1 landed in main" in hand.git("log", "--format=%s", "child")
+    assert "nothing was changed" in hand.run("sync").err
+    for command in (("status",), ("verify",), ("describe", "2"), ("changes",), ("show", "2")):
+        ran = hand.run(*command)
+        assert "Traceback" not in ran.err, ran.err
+
+
+@pytest.mark.parametrize("tell", [by_merge, by_journal, by_remote])
+def test_an_edited_landing_is_taken_over_where_the_head_is_found(hand, tell):
+    steps = grow(hand, {"more.txt": "1\n"})
+    next(steps)
+    tell(hand)
+    next(steps)
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    files = hand.files("main")
+    del files["test_parent.py"]
+    assert hand.files("child") == files | {"child.txt": "1\n"}
+
+
+def test_a_sync_says_what_it_needs_where_nothing_tells_of_the_head(hand):
+    steps = grow(hand, {"more.txt": "1\n"})
+    next(steps)
+    head = hand.heads()["parent"]
+    next(steps)
+    before = hand.heads()
+    done = hand.run("sync")
+    assert (done.code, done.err) == (
+        1,
+        (
+            f"error: SERIES.md:5: #1 landed as {before['main'][:12]} 'Do parent (#1)', but its "
+            "branch parent is gone and nothing tells where it was; nothing was changed. child may "
+            "hold its commits: fetch the branch, or make it at the last of them (git branch parent "
+            "COMMIT)\n"
+        ),
+    )
+    assert hand.heads() == before
+    hand.git("branch", "parent", head)
+    assert hand.run("sync").code == 0
+    assert "test_parent.py" not in hand.files("child")
+
+
+def test_a_sync_names_the_heads_that_disagree(hand):
+    steps = grow(hand, {"more.txt": "1\n"})
+    next(steps)
+    head = hand.heads()["parent"]
+    hand.git("update-ref", "refs/remotes/origin/parent", "parent")
+    other = hand.git("commit-tree", "-m", "Another", "-p", "parent~1", "parent^{tree}")
+    hand.git("update-ref", "refs/remotes/fork/parent", other)
+    next(steps)
+    done = hand.run("sync")
+    assert done.code == 1
+    assert f"{head[:12]} (origin/parent)" in done.err
+    assert f"{other[:12]} (fork/parent)" in done.err
+
+
+def test_two_children_of_a_branch_that_is_gone_hold_what_they_may(hand):
+    hand.declare("#1 parent main", "#2 one #1", "#3 two #1")
+    hand.grow("parent", "main", {"parent.txt": "1\n"})
+    hand.grow("one", "parent", {"one.txt": "1\n"})
+    hand.grow("two", "parent", {"two.txt": "1\n"})
+    hand.squash("parent", "Do parent (#1)")
+    hand.git("branch", "--quiet", "-D", "parent")
+    hand.declare("#1 parent main landed", "#2 one #1", "#3 two #1")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert set(hand.files("one")) == {"notes.txt", "shared.txt", "parent.txt", "one.txt"}
