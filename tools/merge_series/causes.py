@@ -14,7 +14,7 @@ from stack.git_answers import Answer, Sha, decode
 from stack.merging import BASE, OURS, THEIRS, Conflict
 from stack.repository import Repository
 
-BRANCH = "the branch"
+BRANCH, MAIN = "the branch", "main"
 
 _NAMED = 3  # commits of a side
 _LOOKED_AT = 100  # places of a file
@@ -22,6 +22,7 @@ _FORMAT = "--format=%x00%H%x00%P%x00%s%x00"
 _COMMIT = re.compile(rb"\0([0-9a-f]+)\0([0-9a-f ]*)\0([^\0]*)\0")
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv", "--text")
+_PR = re.compile(r"#[1-9][0-9]*")
 _NOT_THERE = 128
 
 
@@ -186,17 +187,31 @@ class Sides:
             return self.names[stage]
         owned: dict[str, list[str]] = {}
         for commit in commits[:_NAMED]:
-            owned.setdefault(self._owner(stage, commit.sha), []).append(str(commit))
+            owner = self._owner(stage, commit.sha)
+            number = self._number(commit) if owner == MAIN else ""
+            owned.setdefault(owner, []).append(f"{commit}{number}")
         told = " and ".join(f"{owner}'s {', '.join(listed)}" for owner, listed in owned.items())
         more = len(commits) - _NAMED
         return f"{told} and {more} more" if more > 0 else told
 
     def _owner(self, stage: int, commit: Sha) -> str:
         """Whose a commit is: main's, or the lowest branch's that holds it."""
-        for name, head in {"main": self.main, **self.heads}.items():
+        for name, head in {MAIN: self.main, **self.heads}.items():
             if self.repository.is_ancestor(commit, head):
                 return name
         return self.names[stage]
+
+    def _number(self, commit: Commit) -> str:
+        """The PR by which a commit came to main, where a merge says so and it does not itself."""
+        if _PR.search(commit.subject):
+            return ""
+        above = f"{commit.sha}..{self.main}"
+        holders = set(self.repository.commits("--merges", "--ancestry-path", above))
+        listed = ("log", "--first-parent", "--merges", "--reverse", "--format=%H %s", above, "--")
+        rows = (row.partition(" ") for row in self.repository.run(*listed).text.splitlines())
+        subject = next((subject for sha, _, subject in rows if sha in holders), "")
+        found = _PR.search(subject)
+        return f" ({found[0]})" if found else ""
 
 
 def _commits(answer: Answer) -> Iterator[Commit]:

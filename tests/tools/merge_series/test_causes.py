@@ -39,6 +39,28 @@ def test_main_is_named_where_a_dependency_only_brings_it(stack):
     )
 
 
+def test_the_pr_of_a_commit_is_read_off_the_merge_by_which_main_has_it(stack):
+    low = stack.commit("low", {"f": text(l3="low")}, "Change it")
+    stack.git("switch", "--quiet", "--create", "topic", "main")
+    stack.commit("main", {"f": text(l3="topic")}, "Fix it")
+    fixed = stack.git("rev-parse", "topic")
+    stack.commit("main", {"more": "1\n"}, "Go on with it")
+    stack.git("switch", "--quiet", "main")
+    for branch, subject in (
+        ("topic", "Merge pull request #77 from x/topic"),
+        ("aside", "Merge #78"),
+    ):
+        stack.commit("main", {f"of-{branch}": "1\n"}, "Go on (#70)")
+        if branch == "aside":
+            stack.git("branch", "aside", "main~")
+            stack.commit("aside", {"aside": "1\n"}, "Aside")
+        stack.git("merge", "--quiet", "--no-ff", "-m", subject, branch)
+    assert told(stack) == (
+        f"the branch's {low[:12]} 'Change it' and main's {fixed[:12]} 'Fix it' (#77) both "
+        "changed line 3"
+    )
+
+
 def test_a_dependency_is_named_for_what_it_did_itself(stack):
     top = stack.commit("top", {"f": text(l3="top")}, "Top changes it")
     low = stack.commit("low", {"f": text(l3="low")}, "Low changes it")
