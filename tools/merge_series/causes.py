@@ -107,14 +107,20 @@ class Sides:
             for place in places.find_places(texts, *changes)
             if left is None or any(place.holds(texts, hunk) for hunk in left)
         ]
-        told, by = {}, {}
-        for stage, name in self.names.items():
+        did = {}
+        for stage in self.names:
             commits = self._of_lines(stage, conflict, found, texts)
-            commits = commits or self._that_did(stage, conflict.path)
-            told[stage] = self._told(stage, commits)
-            if commits:
-                by[stage] = f"by {told[stage].removeprefix(f"{name}'s ")}"
-        return Cause(f"{told[OURS]} and {told[THEIRS]} both changed {places.told(found)}", by)
+            did[stage] = self._told(stage, commits or self._that_did(stage, conflict.path))
+        return self.both(did, f"changed {places.told(found)}")
+
+    def both(self, did: Mapping[int, str], what: str) -> Cause:
+        """What both sides did, each of them told by its commits."""
+        by = {
+            stage: f"by {told.removeprefix(f"{self.names[stage]}'s ")}"
+            for stage, told in did.items()
+            if told != self.names[stage]
+        }
+        return Cause(f"{did[OURS]} and {did[THEIRS]} both {what}", by)
 
     def _changes(self, conflict: Conflict, stage: int) -> Iterator[places.Change]:
         old, new = conflict.stages[BASE].oid, conflict.stages[stage].oid

@@ -56,7 +56,10 @@ def describe(group: Sequence[Conflict], sides: Sides, left: Collection[Hunk] | N
             return Cause(told)
     if conflict.is_content and not conflict.driver:
         return sides.lines(conflict, left)
-    return Cause(_by_stages(conflict, sides))
+    if OURS in conflict.stages and THEIRS in conflict.stages:
+        did = {stage: sides.did(stage, conflict.path) for stage in (OURS, THEIRS)}
+        return sides.both(did, _both(conflict))
+    return Cause(_by_one(conflict, sides))
 
 
 def _told(kind: str, paths: Sequence[str], group: Sequence[Conflict], sides: Sides) -> str | None:
@@ -97,32 +100,20 @@ def _told(kind: str, paths: Sequence[str], group: Sequence[Conflict], sides: Sid
                 "let it go as main did"
             )
         case "binary", (path, *_) if not group[0].driver:
-            told = f"{_each(sides, path)} both changed this binary file"
+            told = f"{sides.did(OURS, path)} and {sides.did(THEIRS, path)} both changed this binary file"
         case _:
             told = None
     return told
 
 
-def _by_stages(conflict: Conflict, sides: Sides) -> str:
-    stages = conflict.stages
-    ours, theirs = stages.get(OURS), stages.get(THEIRS)
-    if ours and theirs and conflict.modes == {SUBMODULE}:
-        return f"{_each(sides, conflict.path)} both {_moved(conflict)}"
-    if ours and theirs and conflict.driver:
-        return f"{_each(sides, conflict.path)} both changed it, {_unmerged(conflict)}"
-    if ours and theirs:
-        return _both(ours, theirs, stages.get(BASE), f"{_each(sides, conflict.path)} both")
+def _by_one(conflict: Conflict, sides: Sides) -> str:
     one, other = _holder(conflict)
-    if BASE in stages and (ours or theirs):
+    if BASE in conflict.stages and len(conflict.stages) > 1:
         changed, ended = sides.did(one, conflict.path), sides.ended(other, conflict.path)
         return f"{changed} changed it, {ended} deleted it"
     if conflict.messages:
         return conflict.messages[0]
     return f"only {sides.did(one, conflict.path)} has it"
-
-
-def _each(sides: Sides, path: str) -> str:
-    return f"{sides.did(OURS, path)} and {sides.did(THEIRS, path)}"
 
 
 def _moved(conflict: Conflict) -> str:
@@ -156,14 +147,19 @@ def _unmerged(conflict: Conflict) -> str:
     )
 
 
-def _both(ours: Entry, theirs: Entry, base: Entry | None, both: str) -> str:
+def _both(conflict: Conflict) -> str:
+    """What both sides did to a path that both still have."""
+    if conflict.modes == {SUBMODULE}:
+        return _moved(conflict)
+    if conflict.driver:
+        return f"changed it, {_unmerged(conflict)}"
+    ours, theirs = conflict.stages[OURS], conflict.stages[THEIRS]
     if ours.mode == theirs.mode == _SYMLINK:
-        return f"{both} made it a symbolic link, to different targets"
+        return "made it a symbolic link, to different targets"
     differing = [] if ours.oid == theirs.oid else ["content"]
     differing += [] if ours.mode == theirs.mode else [f"modes ({ours.mode}, {theirs.mode})"]
-    if base is None:
-        return f"{both} put a file here, with different {' and '.join(differing)}"
-    return f"{both} changed it, and have different {' and '.join(differing)}"
+    what = "changed it, and have" if BASE in conflict.stages else "put a file here, with"
+    return f"{what} different {' and '.join(differing)}"
 
 
 def _holder(conflict: Conflict) -> tuple[int, int]:
