@@ -13,10 +13,11 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from merge_series.bound_names import meanings
+from merge_series.generated_files import FILE_MODES
 from merge_series.import_merge import MergedImports, variants
 from merge_series.import_statements import NotSettled, Parsed, Scope, namespace, parse
-from stack.git_answers import Sha
 from stack.lazy import Lazy
+from stack.merging import THEIRS, Merge
 from stack.repository import Repository
 
 if TYPE_CHECKING:
@@ -32,13 +33,13 @@ _Order = dict[tuple[Scope, str, str], int]
 
 
 def in_order(
-    repository: Repository, tree: Sha, path: str, texts: Sequence[bytes], merged: MergedImports
+    repository: Repository, merge: Merge, path: str, texts: Sequence[bytes], merged: MergedImports
 ) -> MergedImports:
     """A file's merged imports in an order that is certain.
 
     Args:
         repository: The fork.
-        tree: The merged tree, whose settings for isort count.
+        merge: What git made of the merge; the settings for isort in its tree count.
         path: The file's path.
         texts: Its texts: base, ours and theirs.
         merged: What was made of them.
@@ -52,7 +53,7 @@ def in_order(
     """
     base, *sides = map(parse, texts)
     results = [parse(text) for text in variants(merged)]
-    with _sorting(repository, tree, path, [*sides, *results]) as sort:
+    with _sorting(repository, merge, path, [*sides, *results]) as sort:
         if not merged.left and all(sort(side) == side.text for side in sides):
             return _sorted(merged, results[0], sort)
         if all(_is_ordered(side, sort) for side in sides):
@@ -106,9 +107,9 @@ def _order(text: Parsed) -> _Order:
 
 @contextmanager
 def _sorting(
-    repository: Repository, tree: Sha, path: str, texts: Collection[Parsed]
+    repository: Repository, merge: Merge, path: str, texts: Collection[Parsed]
 ) -> Iterator[Sort]:
-    """Gives what sorts a text with the settings of a tree; None is what isort does not sort.
+    """Gives what sorts a text as the merged tree sets; None is what isort does not sort.
 
     It looks for settings and for the project's own packages in folders, so there is one that has
     the settings above the file and empty files for the modules that may be imported.
@@ -119,10 +120,13 @@ def _sorting(
         root = Path(folder).resolve()
         (root / ".git").mkdir()  # it looks no further up
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-        for file, entry in repository.entries(tree).items():
+        entries = repository.entries(merge.tree)
+        # With conflict markers it holds no settings: those of what is merged in are the newer ones.
+        entries |= {c.path: c.stages[THEIRS] for c in merge.conflicts if THEIRS in c.stages}
+        for file, entry in entries.items():
             parts = PurePosixPath(file.removesuffix(".py")).parts
             is_module = file.endswith(".py") and not known.isdisjoint(parts)
-            if (is_module or file in settings) and ".." not in parts:
+            if (is_module or file in settings) and entry.mode in FILE_MODES and ".." not in parts:
                 (root / file).parent.mkdir(parents=True, exist_ok=True)
                 text = repository.read_blob(entry.oid) if file in settings else b""
                 (root / file).write_bytes(text)

@@ -238,7 +238,7 @@ def _by_imports(sources: Sources, conflict: Conflict) -> Settled | Unsettled | N
     texts = _texts(repository, conflict)
     try:
         merged = import_merge.merge_imports(*texts)
-        merged = import_order.in_order(repository, merge.tree, conflict.path, texts, merged)
+        merged = import_order.in_order(repository, merge, conflict.path, texts, merged)
         sides = sources.ours.commit, sources.theirs.commit
         import_targets.Targets(repository, *sides, merge).check(conflict, texts, merged)
     except import_statements.NoImports:

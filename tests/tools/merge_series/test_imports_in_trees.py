@@ -47,14 +47,14 @@ class Merging:
     def _ends(self, ours, theirs):
         merge = merge_trees(self._repository, ours, theirs)
         targets = Targets(self._repository, ours, theirs, merge)
-        return {c.path: self._end(merge.tree, targets, c) for c in merge.conflicts if c.is_content}
+        return {c.path: self._end(merge, targets, c) for c in merge.conflicts if c.is_content}
 
-    def _end(self, tree, targets, conflict):
+    def _end(self, merge, targets, conflict):
         oids = (conflict.stages[stage].oid for stage in (BASE, OURS, THEIRS))
         texts = [self._repository.read_blob(oid) for oid in oids]
         try:
             merged = merge_imports(*texts)
-            merged = in_order(self._repository, tree, conflict.path, texts, merged)
+            merged = in_order(self._repository, merge, conflict.path, texts, merged)
             targets.check(conflict, texts, merged)
         except NotSettled as reason:
             return str(reason)
@@ -500,6 +500,16 @@ def test_a_file_is_not_left_unsorted_where_both_sides_are_sorted(code, merge):
     settings = BLACK + "force_sort_within_sections = true\n"
     trees = {FILE: base, "pyproject.toml": settings}, {FILE: ours}, {FILE: theirs}
     assert merge(*trees) == {FILE: "both sides are in isort's order, and the result would not be"}
+
+
+def test_settings_that_are_in_conflict_themselves(merge):
+    _, ours, theirs, result = SORTED["a package of the project, which is a section of its own"]
+    ends = merge(
+        {FILE: PLAIN, "pyproject.toml": f"{BLACK}py_version = 310\n", "tests/helpers.py": ""},
+        {FILE: ours, "pyproject.toml": f"{BLACK}py_version = 311\n"},
+        {FILE: theirs, "pyproject.toml": f"{BLACK}py_version = 312\n"},
+    )
+    assert ends[FILE] == result
 
 
 @pytest.mark.parametrize(
