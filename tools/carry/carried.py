@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from carry.bases import Base
 from carry.edit_paths import edit_paths
 from carry.generated import check_regenerable
-from stack.errors import Refusal
+from stack.errors import ExitCode, Refusal
 from stack.lazy import Lazy
 from stack.model import PullRequest, Series, SeriesCommit
 from stack.series_file import read_series
@@ -151,7 +151,8 @@ class Carrier:
             except editing.EditMismatch as mismatch:
                 failures += mismatch.lines
         if failures:
-            raise Refusal(editing.not_landing(f"{base.name}: nothing was applied", failures))
+            message = editing.not_landing(f"{base.name}: nothing was applied", failures)
+            raise Refusal(message, ExitCode.FOUND)
         return {path: text for path, text in files.items() if text != base.read(path)}
 
     def _new_file(self, path: str, commit: SeriesCommit) -> bytes:

@@ -9,7 +9,7 @@ TOOL = epilog(
     "carry check 0.19.2",
     "carry --series path/to/SERIES.md apply path/to/Megatron-LM",
     "carry wheel --release 0.19.2",
-    found="check or report found an edit that does not match",
+    found="an edit does not land",
     busy="another run is at work there",
 )
 
@@ -17,7 +17,7 @@ CHECK = epilog(
     "carry check 0.17.1 0.18.2 0.19.0 0.19.2",
     "carry check 0.19.2 path/to/Megatron-LM",
     "carry check path/to/Megatron-LM:upstream/main --json > edits.json",
-    found="an edit does not match",
+    found="an edit does not land",
 )
 
 REPORT = epilog(
@@ -31,12 +31,14 @@ APPLY = epilog(
     "carry apply path/to/Megatron-LM",
     "carry apply --release 0.19.2 --output build/tree",
     "carry apply --undo venv/lib/python3.12/site-packages",
+    found="an edit does not land",
     busy=_TREE_BUSY,
 )
 
 WHEEL = epilog(
     "carry wheel --release 0.19.2 && pip install dist/megatron_core-0.19.2+series.*.whl",
     "carry wheel --release 0.19.2 --python venv/bin/python --output wheels",
+    found="an edit does not land",
 )
 
 EXPORT = epilog("carry export --release 0.19.2 --output build/unmodified")
@@ -50,5 +52,6 @@ IMPORT = epilog(
 BUILD = epilog(
     "carry build",
     "carry build --repo path/to/Megatron-LM --main upstream/main",
+    found="an edit does not land",
     busy=_REPOSITORY_BUSY,
 )

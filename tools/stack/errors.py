@@ -10,7 +10,7 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     WAITING = 3  # a person is asked: for a merge, or about a revert
-    FOUND = 4  # a check found something
+    FOUND = 4  # a check found something, or an edit does not land
     BUSY = 5  # another operation holds the repository, or one is unfinished
     INTERRUPTED = 130
 

@@ -176,10 +176,10 @@ def test_what_somebody_changed_since_is_left_alone(project, arguments):
     assert project.files() == before
 
 
-def refused(project, *arguments):
+def refused(project, *arguments, code=1):
     before = project.files()
     done = project.run("apply", *arguments)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (code, "")
     assert project.files() == before
     return done.err
 
@@ -191,7 +191,7 @@ def test_what_is_refused(project):
     )
     installed(project)
     project.write({LOOP: "def train():\n    pass\n"}, project.tree)
-    assert refused(project, "tree").startswith(
+    assert refused(project, "tree", code=4).startswith(
         "error: tree: nothing was applied, since these edits do not land:\n"
         "  megatron/training/loop.edits.yml:3: add-args to step in train: found 0, wanted 1\n"
     )
