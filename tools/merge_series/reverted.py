@@ -21,6 +21,7 @@ from stack.command_line import typed
 from stack.errors import ExitCode, Refusal
 from stack.git_answers import Sha
 from stack.model import PullRequest, Series, State
+from stack.refs import branch_ref
 from stack.repository import Repository
 
 OPTIONS = {Answer.KEEP: "--keep-reverted", Answer.LET_GO: "--drop-reverted"}
@@ -90,8 +91,8 @@ class Reverted:
         given = [f"--landed {number}={sha}" for number, sha in self.said.landed.items()]
         given += [f"{OPTIONS[answer]} {number}" for number, answer in self.said.reverted.items()]
         for number in self.reopened:
-            if number not in self.heads:
-                pull_request = carrier.series.pull_requests[number]
+            pull_request = carrier.series.pull_requests[number]
+            if not self._is_there(pull_request.branch):
                 raise Refusal(
                     f"{self.repository.directory}: {pull_request.name} has no branch "
                     f"{pull_request.branch} here, which is to be open again; make it where its "
@@ -143,7 +144,7 @@ class Reverted:
         )
         is_landed = pull_request is not None and pull_request.state == "landed"
         is_open = f", and have SERIES.md say that #{number} is open again" if is_landed else ""
-        if pull_request is not None and number not in self.heads:
+        if pull_request is not None and not self._is_there(pull_request.branch):
             keep = f"{self._branch(pull_request)} && {keep}"
         return (
             f"{self.unanswered[number]}; nothing was merged. To keep its lines in "
@@ -153,6 +154,9 @@ class Reverted:
     def _branch(self, pull_request: PullRequest) -> str:
         head = self.left.get(pull_request.number, Sha("COMMIT"))
         return f"git branch {shlex.quote(pull_request.branch)} {head[:12]}"
+
+    def _is_there(self, branch: str) -> bool:
+        return self.repository.resolve(branch_ref(branch)) is not None
 
     def is_past(self, number: int, tip: Sha) -> bool:
         """Whether a branch takes what main has of a PR as any other text of main.
