@@ -100,7 +100,8 @@ def _told(kind: str, paths: Sequence[str], group: Sequence[Conflict], sides: Sid
                 "let it go as main did"
             )
         case "binary", (path, *_) if not group[0].driver:
-            told = f"{sides.did(OURS, path)} and {sides.did(THEIRS, path)} both changed this binary file"
+            changed = [sides.did(stage, path) for stage in (OURS, THEIRS)]
+            told = f"{' and '.join(changed)} both changed this binary file"
         case _:
             told = None
     return told

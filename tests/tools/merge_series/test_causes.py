@@ -186,3 +186,13 @@ def test_who_changed_and_who_deleted_a_file(stack):
         f"the branch's {low[:12]} 'Change it' changed it, main's {main[:12]} "
         "'Do without it (#78)' deleted it"
     )
+
+
+def test_the_markers_of_a_file_that_both_put_there_name_the_commits(stack):
+    stack.commit("low", {"new": "low\n"}, "Add one")
+    stack.commit("main", {"new": "main\n"}, "Add another (#77)")
+    low, main = stack.named("low"), stack.named("main")
+    assert stack.run("sync").code == 3
+    assert (stack.fork / ".git/merge_series/worktree/new").read_text() == (
+        f"<<<<<<< low (#1), by {low}\nlow\n=======\nmain\n>>>>>>> main, by {main}\n"
+    )
