@@ -67,12 +67,32 @@ class Reverted:
         )
 
     @property
+    def void(self) -> frozenset[int]:
+        """Those of them of which main has nothing any more."""
+        return frozenset(
+            number
+            for number in self.kept
+            if (last := self.rounds[number][-1]).is_reverted
+            and all(map(self._is_kept_now, last.reverts))
+        )
+
+    def _is_absorbed(self, number: int, one: Round) -> bool:
+        """Whether a branch has what main made of a PR, which the others are to have as well."""
+        tips = [self.heads[n] for n in self.holders[number] if n in self.heads]
+        return any(
+            self.repository.is_ancestor(sha, head)
+            and not self.repository.is_ancestor(one.reverts[0].commit.sha, head)
+            for head in tips
+            for sha in one.brings
+        )
+
+    @property
     def landings(self) -> dict[int, Collection[Sha]]:
         """The commits of main that say they are a PR's landing, as ``look`` takes them."""
         found: dict[int, Collection[Sha]] = {}
         for number, rounds in self.rounds.items():
             last = rounds[-1]
-            if last.is_reverted and all(map(self._is_kept_now, last.reverts)):
+            if number in self.void and not self._is_absorbed(number, last):
                 found[number] = ()
             elif last.named:
                 found[number] = last.named
@@ -152,7 +172,8 @@ class Reverted:
         )
 
     def _branch(self, pull_request: PullRequest) -> str:
-        head = self.left.get(pull_request.number, Sha("COMMIT"))
+        number = pull_request.number
+        head = self.heads.get(number) or self.left.get(number, Sha("COMMIT"))
         return f"git branch {shlex.quote(pull_request.branch)} {head[:12]}"
 
     def _is_there(self, branch: str) -> bool:

@@ -496,3 +496,16 @@ def test_who_let_a_pr_go_and_opens_its_row_is_told_how_to_bring_it_again(stack):
     assert done.code == 0, done.err
     assert stack.states() == ["open"] * 4
     assert [held(stack, branch) for branch in ("parent", "child")] == [True, False]
+
+
+def test_what_whoever_merged_it_added_is_kept_as_well(stack):
+    stack.git("merge", "--quiet", "--squash", "parent")
+    stack.write({"parent.txt": "parent\nedited\n"}, stack.fork)
+    stack.git("commit", "--quiet", "--all", "-m", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    done = stack.run("sync", "--keep-reverted", "1")
+    assert done.code == 0, done.err
+    for branch in ("parent", "child", "top"):
+        assert stack.files(branch)["parent.txt"] == "parent\nedited\n"
+    assert "nothing was changed" in stack.run("sync").err
