@@ -124,7 +124,7 @@ def _sorting(
         # With conflict markers it holds no settings: those of what is merged in are the newer ones.
         entries |= {c.path: c.stages[THEIRS] for c in merge.conflicts if THEIRS in c.stages}
         for file, entry in entries.items():
-            parts = PurePosixPath(file.removesuffix(".py")).parts
+            parts = file.removesuffix(".py").split("/")
             is_module = file.endswith(".py") and not known.isdisjoint(parts)
             if (is_module or file in settings) and entry.mode in FILE_MODES and ".." not in parts:
                 (root / file).parent.mkdir(parents=True, exist_ok=True)

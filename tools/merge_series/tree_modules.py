@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePosixPath
 
 from merge_series.bound_names import meanings
 from merge_series.generated_files import FILE_MODES
@@ -235,8 +234,8 @@ def _stays(conflict: Conflict) -> bool:
 
 def _above(path: str) -> list[str]:
     """The folders that a path is in, the innermost first; the last is the tree's own, empty."""
-    *folders, _ = map(str, PurePosixPath(path).parents)
-    return [*folders, ""]
+    names = path.split("/")
+    return ["/".join(names[:end]) for end in range(len(names) - 1, -1, -1)]
 
 
 def _relative(folders: Sequence[str], level: int, name: str) -> Place | None:
