@@ -2,7 +2,7 @@
 
 A merge may keep a file as one side has it although git would have merged the other side's change
 cleanly; who means that says so in the message, by the file's name. Merges of this program name such
-files, or record by ``Absorbs`` that the branch has it all.
+files. Of what a branch has in another form, git's merge is that of ``review.recordings``.
 """
 
 import re
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from carry.carried import Carrier
 from merge_series.checks import Check
-from merge_series.history import ABSORBS, OVERRULES
 from merge_series.messages import BY_PERSON
 from merge_series.operations import Operations
 from merge_series.plan import heads_by_number
+from merge_series.review.commits import read_commits
+from merge_series.review.recordings import find_recordings, words_of_people
 from stack.git_answers import Sha, decode
 from stack.merging import TreeMerger
 from stack.model import PullRequest
@@ -34,8 +35,8 @@ class _Commit:
 
     @property
     def body(self) -> str:
-        """The message below its subject, in which git writes the names of branches."""
-        return self.message.partition("\n")[2]
+        """What the message says below its subject, in which git writes the names of branches."""
+        return words_of_people(self.message.partition("\n")[2])
 
 
 class DroppedChanges:
@@ -64,6 +65,9 @@ class DroppedChanges:
         self._trees = TreeMerger(repository)
         self._heads = heads_by_number(repository, carrier)
         self._commits = _read(repository, self._heads, main)
+        merges = read_commits(repository, "--merges", *self._heads.values(), f"^{main}")
+        found = find_recordings(repository, merges, generated) if self._heads else ()
+        self._recordings = {recording.commit.sha: recording for recording in found}
         self._checked = {
             record.commit
             for done in operations.journal.records()
@@ -82,13 +86,11 @@ class DroppedChanges:
             commit = self._commits[merge]
             if len(commit.parents) > 1 and merge not in self._checked:
                 self._checked.add(merge)
-                if not self._is_explained(merge, commit):
+                recording = self._recordings.get(merge)
+                is_record = recording is not None and recording.only_records
+                if not is_record and merge[:12] not in self._later:
                     found += list(self._dropped(pull_request, merge, commit))
         return Check(pull_request.branch, "merges keep both sides", "; ".join(found))
-
-    def _is_explained(self, merge: Sha, commit: _Commit) -> bool:
-        recorded = re.search(rf"^(?:{ABSORBS}|{OVERRULES}): ", commit.body, re.MULTILINE)
-        return bool(recorded) or merge[:12] in self._later
 
     def _dropped(self, pull_request: PullRequest, merge: Sha, commit: _Commit) -> Iterator[str]:
         ours, *others = commit.parents
@@ -104,9 +106,8 @@ class DroppedChanges:
             for name, side in self._sides(ours, theirs, below):
                 if not self._repository.merge_bases(ours, side):
                     continue  # grafted on: there is nothing that git would do by itself
-                merged = self._trees.merge(ours, side)
-                differs = self._changed(merged.tree, merge) - self._generated
-                differs -= {conflict.path for conflict in merged.conflicts}
+                merged, in_conflict = self._merged(merge, ours, side)
+                differs = self._changed(merged, merge) - self._generated - in_conflict
                 differs = {path for path in differs if not _names(commit.body, path)}
                 if not differs:
                     continue
@@ -115,6 +116,14 @@ class DroppedChanges:
                 if side == theirs and len(others) == 1:
                     theirs_kept = differs - self._changed(theirs, merge)
                     yield from self._told(merge, pull_request.branch, theirs_kept)
+
+    def _merged(self, merge: Sha, ours: Sha, side: Sha) -> tuple[Sha, set[str]]:
+        """The tree that the merge of a side makes by itself, and what it leaves in conflict."""
+        recording = self._recordings.get(merge)
+        if recording is not None and side == recording.by:
+            return recording.merged.tree, set(recording.merged.in_conflict)
+        merged = self._trees.merge(ours, side)
+        return merged.tree, {conflict.path for conflict in merged.conflicts}
 
     def _sides(
         self, ours: Sha, theirs: Sha, below: Iterable[tuple[str, Sha]]

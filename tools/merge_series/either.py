@@ -3,11 +3,30 @@
 from dataclasses import replace
 
 from merge_series.conflicts import LEFT_OUT
-from stack.git_answers import Entry
+from stack.git_answers import Entry, Sha
 from stack.merging import BASE, Conflict, Merge, TreeMerger
 from stack.repository import Repository
 
 _NEITHER = b"merge_series: a person decides between two forms of this file\n"
+
+
+def merge_beyond(  # noqa: PLR0913, PLR0917 - what a merge is made of
+    repository: Repository, trees: TreeMerger, ours: Sha, theirs: Sha, base: Sha, kept: Sha | None
+) -> Merge:
+    """Merge what a commit has beyond a base into a branch.
+
+    Args:
+        repository: The repository.
+        trees: Merges commits of it.
+        ours: Head of the branch.
+        theirs: The commit.
+        base: A commit whose tree is the base.
+        kept: One whose tree is another base, by which the branch keeps more of what it has.
+    """
+    merge = trees.merge(ours, theirs, base)
+    if kept is None:
+        return merge
+    return either(repository, trees, trees.merge(ours, theirs, kept), merge)
 
 
 def either(repository: Repository, trees: TreeMerger, kept: Merge, gone: Merge) -> Merge:

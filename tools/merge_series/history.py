@@ -11,10 +11,12 @@ from stack.git_answers import Sha, decode
 from stack.repository import Repository
 
 # The trailers: each names a head whose commits main has in another form, or a commit of main and
-# the PR that it reverts and the branch keeps, or lets go.
+# the PR that it reverts and the branch keeps, or lets go, or a commit of main whose revert is kept
+# out of the branch.
 ABSORBS = "Absorbs"
 OVERRULES = "Overrules"
 FOLLOWS = "Follows"
+KEEPS = "Keeps"
 
 _FORMAT = "%H%x00%P%x00%an <%ae> %at%x00%s" + "".join(
     f"%x00%(trailers:key={key},valueonly,separator=%x20)" for key in (ABSORBS, OVERRULES, FOLLOWS)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from carry.carried import Carrier
 from merge_series.gone import Heads
 from merge_series.history import History
-from merge_series.landed_form import Form, has_merged_files, landed_form
+from merge_series.landed_form import DIFFERS, LEFT_OUT, Form, has_merged_files, landed_form
 from merge_series.mainline import MainCommit, MainLine, Seen, look
 from merge_series.records import Beyond, Said
 from merge_series.reverted import Reverted, read_reverted
@@ -68,12 +68,12 @@ class Landing:
             )
             return Beyond(form.merged, name, subject, body, (self.head,), form.kept)
         body = (
-            f"Main has it as {self.commit[:12]}, whose files are not {merged}. What differs is "
-            "merged here:\n" + "\n".join(f"- {path}" for path in form.differing)
+            f"Main has it as {self.commit[:12]}, whose files are not {merged}. {DIFFERS}\n"
+            + "\n".join(f"- {path}" for path in form.differing)
         )
         if form.left_out:
             listed = "\n".join(f"- {path}" for path in form.left_out)
-            body += f"\n\nMain left out something that {landed.name} brings:\n{listed}"
+            body += f"\n\n{LEFT_OUT.format(name=landed.name)}\n{listed}"
         subject = f"Merge {landed.name} as it landed in main"
         return Beyond(form.merged, name, subject, body, (self.head,), form.kept)
 

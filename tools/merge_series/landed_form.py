@@ -16,6 +16,10 @@ from stack.git_answers import Entry, Sha, decode
 from stack.merging import Conflict, merge_trees
 from stack.repository import Repository
 
+# Head the lists of files in the message of the merge that takes a form over.
+DIFFERS = "What differs is merged here:"
+LEFT_OUT = "Main left out something that {name} brings:"
+
 # Stands in the base for a file of which the merge of the PR and main says nothing: no side has this
 # text, so whatever they do not have alike is a conflict.
 _NOTHING = b"merge_series: the merge of a pull request into main left this file in conflict\n"

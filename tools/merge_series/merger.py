@@ -11,7 +11,7 @@ from merge_series import messages
 from merge_series.causes import BRANCH, Sides
 from merge_series.command_files import Merging
 from merge_series.conflicts import describe, groups
-from merge_series.either import either
+from merge_series.either import merge_beyond
 from merge_series.foreseen import foreseen
 from merge_series.generated_files import FILE_MODES, REGENERATED, GeneratedFiles, MadeAgain
 from merge_series.messages import BY_PERSON
@@ -163,11 +163,7 @@ class Merger:
         ours, theirs, beyond = planned.ours, planned.theirs, planned.beyond
         if beyond is None:
             return self._trees.merge(ours, theirs)
-        merge = self._trees.merge(ours, theirs, beyond.base)
-        if beyond.kept is None:
-            return merge
-        kept = self._trees.merge(ours, theirs, beyond.kept)
-        return either(self._repository, self._trees, kept, merge)
+        return merge_beyond(self._repository, self._trees, ours, theirs, beyond.base, beyond.kept)
 
     def _finish(self, planned: Planned, merged: Merge) -> MergeRecord | Stopped:
         """Settle what git left in conflict and commit the merge."""

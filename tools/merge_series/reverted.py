@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from carry.carried import Carrier
-from merge_series.history import FOLLOWS, OVERRULES, History
+from merge_series.history import FOLLOWS, KEEPS, OVERRULES, History
 from merge_series.mainline import MainLine
 from merge_series.merger import Planned
 from merge_series.plan import is_synced
 from merge_series.records import Answer, Beyond, Said
-from merge_series.reverted_tree import does_revert, undone
+from merge_series.reverted_tree import BY_HAND, does_revert, taken_back, undone
 from merge_series.reverts import Revert, Round, brought_again, holders, read_rounds, recorded_heads
 from stack.command_line import typed
 from stack.errors import ExitCode, Refusal
@@ -275,10 +275,11 @@ class Reverted:
         )
         if by_hand:
             listed = "\n".join(f"- {path}" for path in by_hand)
-            body += f"\n\nReverted by hand there, and kept as they are here:\n{listed}"
+            body += f"\n\n{BY_HAND}\n{listed}"
         source, subject = f"main but the revert of {name}", f"Keep {name}, which main reverts"
         beyond = Beyond(base, source, subject, body)
         said = [f"{OVERRULES}: {revert.value}" for revert in reverts]
+        said += [f"{KEEPS}: {sha}" for sha in sorted(taken_back(reverts))]
         said += [
             f"{FOLLOWS}: {revert.value}"
             for _, revert in self._coming(pull_request, tip, commit.sha)

@@ -1,12 +1,15 @@
 """What a revert on main makes of the files there, and what else its commit does."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cmp_to_key
 
 from merge_series.reverts import Revert
 from stack.git_answers import Sha
 from stack.merging import TreeMerger
 from stack.repository import Repository
+
+# Heads the list of such files in a merge's message.
+BY_HAND = "Reverted by hand there, and kept as they are here:"
 
 
 def does_revert(repository: Repository, revert: Revert) -> bool:
@@ -23,32 +26,46 @@ def _changed(repository: Repository, before: Sha, after: Sha) -> set[str]:
     return {path for path in repository.run(*names).text.split("\0") if path}
 
 
+def taken_back(reverts: Sequence[Revert]) -> frozenset[Sha]:
+    """The commits of main that one commit takes back; none if it is not known of each PR."""
+    if not all(revert.undone for revert in reverts):
+        return frozenset()
+    return frozenset(sha for revert in reverts for sha in revert.undone)
+
+
 def undone(repository: Repository, reverts: Sequence[Revert]) -> tuple[Sha, tuple[str, ...]]:
-    """A commit of the files that main would have by reverts alone, and those it does not tell.
+    """As ``without``, of reverts of several PRs by one commit."""
+    return without(repository, reverts[0].commit.sha, taken_back(reverts))
+
+
+def without(
+    repository: Repository, commit: Sha, taken: Collection[Sha]
+) -> tuple[Sha, tuple[str, ...]]:
+    """A commit of the files that main would have by a revert alone, and those it does not tell.
 
     Of a file that was reverted by hand, because something else had changed it since, what belongs
     to the revert cannot be told; it is as the revert left it.
 
     Args:
         repository: The repository.
-        reverts: Reverts of several PRs by one commit.
+        commit: The commit that reverts.
+        taken: The commits that it takes back; where none is known, all it does is the revert.
     """
 
     def order(one: Sha, other: Sha) -> int:
         return -1 if repository.is_ancestor(other, one) else 1
 
-    commit = reverts[0].commit
-    if not all(revert.undone for revert in reverts):
-        return commit.sha, ()
+    if not taken:
+        return commit, ()
     trees = TreeMerger(repository)
-    made, by_hand = commit.parents[0], set()
-    found = {sha for revert in reverts for sha in revert.undone}
-    for sha in sorted(found, key=cmp_to_key(order)):
+    (made,) = repository.commits("--no-walk", f"{commit}^1")
+    by_hand: set[str] = set()
+    for sha in sorted(taken, key=cmp_to_key(order)):
         (before,) = repository.commits("--no-walk", f"{sha}^1")
         merge = trees.merge(made, before, sha)
         by_hand |= {conflict.path for conflict in merge.conflicts}
         made = repository.commit_nowhere(merge.tree, ())
-    theirs = repository.entries(commit.sha, *by_hand) if by_hand else {}
+    theirs = repository.entries(commit, *by_hand) if by_hand else {}
     tree = repository.change_tree(
         repository.tree_of(made), {path: theirs.get(path) for path in sorted(by_hand)}
     )

@@ -275,3 +275,97 @@ def test_what_a_folded_pr_removed_is_no_fault_of_who_merged_it(hand):
     assert done.code == 0, done.err
     rows = json.loads(hand.run("verify", "--json").out)
     assert [row["found"] for row in rows if row["found"]] == []
+
+
+def landed_otherwise(hand):
+    """A landing with a line that its child has otherwise, and with a file that nobody asked for."""
+    hand.commit("b", {"a.txt": "of b\n"}, "Change it")
+    hand.git("merge", "--quiet", "--squash", "a")
+    hand.write({"a.txt": "2\n", "README": "3\n"}, hand.fork)
+    hand.git("add", "--all")
+    hand.git("commit", "--quiet", "-m", "Do a (#1)")
+    return hand.run("sync")
+
+
+def reverted_otherwise(hand):
+    """A revert that changes more: a line that a branch has otherwise, and another file."""
+    hand.squash("a", "Do a (#1)")
+    assert hand.run("sync").code == 0
+    hand.declare("#2 b main")
+    hand.commit("b", {"notes.txt": "one\nof b\nthree\n"}, "Note it")
+    hand.git("revert", "--no-commit", "HEAD")
+    hand.write({"notes.txt": "one\nof main\nthree\n", "README": "3\n"}, hand.fork)
+    hand.git("add", "--all")
+    hand.git("commit", "--quiet", "-m", 'Revert "Do a (#1)"')
+    return hand.run("sync", "--keep-reverted", "1")
+
+
+OTHERWISE = pytest.mark.parametrize(
+    ("begin", "subject"),
+    [
+        (landed_otherwise, "Merge #1 as it landed in main"),
+        (reverted_otherwise, "Keep #1, which main reverts"),
+    ],
+)
+
+
+def found_in(hand, branch):
+    """What verify finds of dropped changes on a branch."""
+    rows = json.loads(hand.run("verify", "--json").out)
+    checks = [r for r in rows if r["name"] == "merges keep both sides" and r["branch"] == branch]
+    return "; ".join(row["found"] for row in checks)
+
+
+def settle(hand, *, drops):
+    """Settle the merge that waits; leave main's README out of it or not. What b has then."""
+    desk = hand.fork / ".git/merge_series/worktree"
+    for path in hand.git("diff", "--name-only", "--diff-filter=U", where=desk).split():
+        hand.write({path: "settled\n"}, desk)
+    if drops:
+        hand.git("checkout", "HEAD", "--", "README", where=desk)
+    hand.git("add", "--all", where=desk)
+    hand.git("commit", "--quiet", "--no-edit", where=desk)
+    made = hand.git("rev-parse", "HEAD", where=desk)
+    done = hand.run("sync", "--continue")
+    assert done.code == 0, done.err
+    return made
+
+
+@OTHERWISE
+def test_what_a_person_dropped_where_main_has_a_pr_otherwise_is_told(stack, begin, subject):
+    done = begin(stack)
+    assert done.code == 3, done.err
+    made = settle(stack, drops=True)
+    assert stack.git("log", "-1", "--format=%s", made) == subject
+    assert found_in(stack, "b") == said(made, "main", "README")
+
+
+@OTHERWISE
+def test_what_a_person_settled_where_main_has_a_pr_otherwise_is_no_fault(stack, begin, subject):
+    assert begin(stack).code == 3
+    made = settle(stack, drops=False)
+    assert stack.git("log", "-1", "--format=%s", made) == subject
+    assert not found_in(stack, "b")
+    forget(stack)
+    assert not found_in(stack, "b")
+
+
+def test_landings_in_other_forms_are_no_fault_in_another_clone(stack):
+    stack.commit("b", {"a.txt": None}, "Do without it")
+    stack.git("merge", "--quiet", "--squash", "a")
+    stack.write({"more.txt": "1\n"}, stack.fork)
+    stack.git("add", "--all")
+    stack.git("commit", "--quiet", "-m", "Do a (#1)")
+    stack.commit("main", {"README": "3\n"}, "Go on")
+    done = stack.run("sync")
+    assert done.code == 0, done.err
+    assert "Merge #1 as it landed" in stack.message("b^")
+    forget(stack)
+    assert not found_in(stack, "b")
+
+
+def test_a_merge_that_only_claims_to_record_is_checked(stack):
+    head = stack.git("rev-parse", "a")
+    message = f"Record that #1 landed in main\n\nAbsorbs: {head}"
+    made = merge(stack, "b", "-s", "ours", "-m", message, "main")
+    assert found_in(stack, "b") == said(made, "main", "README, shared.txt")

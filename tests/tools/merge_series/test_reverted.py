@@ -120,7 +120,7 @@ def test_no_line_goes_unasked(stack, plan, answer):
 
 
 def test_a_revert_with_more_in_it_loses_nothing(stack):
-    stack.squash("parent", "Do parent (#1)")
+    landing = stack.squash("parent", "Do parent (#1)")
     assert stack.run("sync").code == 0
     stack.declare("#2 child main", "#3 top #2", "#4 side main")  # who landed has no row any more
     stack.git("branch", "-D", "parent")
@@ -158,6 +158,7 @@ Main reverts #1 by {commit[:12]}. This branch keeps what #1 brought,
 and takes only what that commit does beyond the revert.
 
 Overrules: {commit} #1
+Keeps: {landing}
 Signed-off-by: Ada Test <ada@example.org>"""
     )
     assert (

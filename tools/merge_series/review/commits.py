@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from merge_series.history import ABSORBS
+from merge_series.history import ABSORBS, KEEPS
 from stack.git_answers import Sha, decode
 from stack.repository import Repository
 
 _FIELDS = (
     "%H", "%P", "%an", "%ad", "%cd", "%s",
-    f"%(trailers:key={ABSORBS},valueonly,separator=%x20)", "%(trailers)", "%b",
+    f"%(trailers:key={ABSORBS},valueonly,separator=%x20)",
+    f"%(trailers:key={KEEPS},valueonly,separator=%x20)", "%(trailers)", "%b",
 )  # fmt: skip
 
 
@@ -24,6 +25,7 @@ class Commit:
         made: Day on which it was committed, where its committer was.
         subject: First line of its message.
         absorbs: Heads that it says another branch has in another form.
+        keeps: Commits of main whose revert it says it keeps out.
         words: The rest of its message, without trailers.
     """
 
@@ -34,6 +36,7 @@ class Commit:
     made: str
     subject: str
     absorbs: tuple[Sha, ...]
+    keeps: tuple[Sha, ...]
     words: str
 
     @property
@@ -53,7 +56,7 @@ def read_commits(repository: Repository, *selection: str) -> tuple[Commit, ...]:
 
 def _parse(record: str) -> Commit:
     # The body comes last, so it may hold whatever it likes.
-    sha, parents, author, written, made, subject, absorbs, trailers, body = record.split(
+    sha, parents, author, written, made, subject, absorbs, keeps, trailers, body = record.split(
         "\x01", len(_FIELDS) - 1
     )
     return Commit(
@@ -64,5 +67,6 @@ def _parse(record: str) -> Commit:
         made=made,
         subject=subject,
         absorbs=tuple(Sha(head) for head in absorbs.split()),
+        keeps=tuple(Sha(commit) for commit in keeps.split()),
         words=body.strip().removesuffix(trailers.strip()).strip(),
     )

@@ -26,8 +26,8 @@ class Step:
         merged: What a merge brought, such as ``main`` or ``#6258``, each with its commit; empty for
             a commit that merges nothing.
         conflicts: Files that git's own merge leaves in conflict.
-        patch: What it changes; of a merge, what it did beyond git's own.
-        recording: What a merge records, where it does no more than that.
+        patch: What it changes; of a merge, what it did beyond git's own, or the sync's.
+        recording: What a merge is of, where the branch has that in another form.
     """
 
     commit: Commit
@@ -35,6 +35,11 @@ class Step:
     conflicts: tuple[str, ...]
     patch: Patch
     recording: Recording | None = None
+
+    @property
+    def measure(self) -> str:
+        """What the patch of a merge is beyond."""
+        return "git's own merge" if self.recording is None else self.recording.measure
 
     @property
     def is_to_be_read(self) -> bool:
@@ -69,7 +74,8 @@ def since(
 
     The proof goes commit by commit. Each that came is shown, or is one of a dependency or of
     main; and what is shown of one, applied to its parent or to git's own merge of its parents,
-    gives its tree. A merge that only records something keeps its first parent's tree. So the tree
+    gives its tree. A merge of what the branch has in another form is made as the sync makes it; one
+    that only records keeps its first parent's tree. So the tree
     of the head follows from what was read, what is shown, and what the dependencies and main
     brought.
 
@@ -106,8 +112,9 @@ def step(repository: Repository, standing: Standing, commit: Commit) -> Step:
     )
     recording = standing.recordings.get(commit.sha)
     if recording is not None:
-        patch = difference(repository, repository.tree_of(commit.parents[0]), new)
-        return Step(commit, merged, (), patch, recording)
+        made = recording.merged
+        patch = difference(repository, made.tree, new)
+        return Step(commit, merged, made.in_conflict, patch, recording)
     merge = clean_merge(repository, commit.parents)
     return Step(commit, merged, merge.in_conflict, difference(repository, merge.tree, new))
 

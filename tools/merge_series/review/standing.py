@@ -51,7 +51,7 @@ class Standing:
         below: What the PR stands on, directly or not, by name: main first, then each PR whose
             branch exists, dependencies first, then what the branch absorbed. A commit is of the
             first that contains it.
-        recordings: The merges it contains that only record something, by commit.
+        recordings: The merges it contains of what it has in another form, by commit.
     """
 
     pull_request: PullRequest

@@ -22,7 +22,7 @@ class SyncedWithMain:
         merges: The branch's own merges from the one that brought that commit, oldest first; empty
             if the branch was begun on it.
         settled: Files that git left in conflict in these merges, each with how it was settled.
-        recordings: What the branch's own merges record, oldest first.
+        recordings: The branch's own merges that only record something, oldest first.
     """
 
     main: Sha
@@ -54,16 +54,21 @@ def synced_with_main(repository: Repository, standing: Standing) -> SyncedWithMa
     if not merges or repository.is_ancestor(main, merges[0].parents[0]):
         merges = []
     settled = tuple(
-        file
-        for merge in merges
-        if merge.sha not in standing.recordings
-        for file in told(merge, clean_merge(repository, merge.parents).in_conflict)
+        file for merge in merges for file in told(merge, _in_conflict(repository, standing, merge))
     )
     (made,) = read_commits(repository, "-1", main)
     recordings = tuple(
-        standing.recordings[commit.sha] for commit in own if commit.sha in standing.recordings
+        recording
+        for commit in own
+        if (recording := standing.recordings.get(commit.sha)) and recording.only_records
     )
     return SyncedWithMain(main, made.made, tuple(merges), settled, recordings)
+
+
+def _in_conflict(repository: Repository, standing: Standing, merge: Commit) -> tuple[str, ...]:
+    recording = standing.recordings.get(merge.sha)
+    merged = clean_merge(repository, merge.parents) if recording is None else recording.merged
+    return merged.in_conflict
 
 
 def told(merge: Commit, in_conflict: Sequence[str]) -> tuple[SettledFile, ...]:

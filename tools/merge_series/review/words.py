@@ -81,7 +81,9 @@ def _since_parts(since: Since) -> Iterator[bytes]:
     standing = since.standing
     to_read = [step for step in since.steps if step.is_to_be_read]
     rest = [step for step in since.steps if not step.is_to_be_read and step.recording is None]
-    recordings = [step.recording for step in since.steps if step.recording is not None]
+    taken = [r for s in since.steps if (r := s.recording) and not s.is_to_be_read]
+    recordings = [recording for recording in taken if recording.only_records]
+    others = [recording for recording in taken if not recording.only_records]
     span = f"{_name(standing)} from {since.read[:12]} to {standing.head[:12]}"
     if not to_read:
         yield encode(f"{span}: nothing to read.\n")
@@ -92,6 +94,11 @@ def _since_parts(since: Since) -> Iterator[bytes]:
     if rest:
         lines = [f"  {_title(step.commit)}" for step in rest]
         yield encode("\n".join(["Merges that are git's own, unchanged:", *lines]) + "\n")
+    if others:
+        lines = [f"  {one.commit.sha[:12]} {one.told(12)}" for one in others]
+        yield encode(
+            "\n".join(["Merges of what main has in another form, unchanged:", *lines]) + "\n"
+        )
     if recordings:
         lines = [f"  {one.commit.sha[:12]} {one.told(12)}" for one in recordings]
         yield encode("\n".join(["Merges that only record, and change no file:", *lines]) + "\n")
@@ -113,7 +120,7 @@ def _step(step: Step) -> bytes:
     if commit.is_merge:
         if step.conflicts:
             head += ["", f"In conflict: {', '.join(step.conflicts)}"]
-        head += ["", "Beyond git's own merge:"]
+        head += ["", f"Beyond {step.measure}:"]
     elif not step.patch.text:
         head += ["", "It changes no file."]
     return encode("\n".join(head) + "\n\n") + step.patch.text

@@ -146,6 +146,7 @@ class Renderer:
         self, pull_request: PullRequest, old: Commit, new: Commit, between: Since
     ) -> dict[str, object]:
         to_read = [step for step in between.steps if step.is_to_be_read]
+        taken = [r for step in between.steps if (r := step.recording) and not step.is_to_be_read]
         return {
             "pr": pull_request,
             "old": old,
@@ -156,7 +157,8 @@ class Renderer:
                 for step in between.steps
                 if not step.is_to_be_read and step.recording is None
             ],
-            "recordings": [step.recording for step in between.steps if step.recording is not None],
+            "recordings": [recording for recording in taken if recording.only_records],
+            "others": [recording for recording in taken if not recording.only_records],
             "left_out": commits_by_owner(between.left_out),
         }
 

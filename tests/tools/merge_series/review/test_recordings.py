@@ -254,3 +254,127 @@ def test_generated_files_do_not_keep_a_landing_from_being_one(world):
     assert text.splitlines()[0].endswith(": nothing to read.")
     assert "#1 landed in main as " in text
     assert "- `" not in sync_text(world, "2").partition("###")[0]
+
+
+def edit(hand, files):
+    """Two PRs that change the same line; the lower one landed with files as others wanted them."""
+    hand.declare("#1 low main", "#2 mid #1")
+    hand.grow("low", "main", {NOTES: "one\nTWO\nthree\n"}, {"low.txt": "low\n"})
+    hand.grow("mid", "low", {NOTES: "one\nTWO!\nthree\n"})
+    hand.old = hand.heads()
+    hand.squash("low", "Do low (#1)")
+    hand.write(files, hand.fork)
+    hand.git("add", "--all")
+    hand.git("commit", "--quiet", "--amend", "--no-edit")
+    hand.landing = hand.git("rev-parse", "main")
+
+
+def test_a_landing_in_another_form_is_nothing_to_read(hand):
+    edit(hand, {"low.txt": "low, edited\n"})
+    assert hand.run("sync").code == 0
+    old, new = hand.old["mid"], hand.heads()["mid"]
+    assert shown(hand, "2", "--since", old) == (
+        f"#2 mid from {short(old)} to {short(new)}: nothing to read.\n\n"
+        "Merges of what main has in another form, unchanged:\n"
+        f"  {short(new)} #1 landed in main in another form as {short(hand.landing)}\n\n"
+        f"Left out: 1 commit of main. Checked: with what is shown above they give the tree of "
+        f"{short(new)}.\n"
+    )
+    assert sync_text(hand, "2") == SYNCED.format(main=hand.landing[:7])
+    text = page(hand, "2.html")
+    assert (
+        f"{new[:9]} merged main at {hand.landing[:9]} (Do low (#1)), where #1 landed in main in "
+        f"another form as {hand.landing[:7]}. No file conflicted."
+    ) in text
+    (between,) = (hand.root / "out/2").glob(f"{old[:9]}*-{new[:9]}*")
+    text = page(hand, f"2/{between.name}")
+    assert (
+        f"Merges of what main has in another form, unchanged {new[:9]} #1 landed in main in "
+        f"another form as {hand.landing[:7]}"
+    ) in text
+    hand.git("branch", "-D", "low")
+    assert commits_of(shown(hand, "2")) == ["Mid 1", "Merge #1 as it landed in main"]
+    assert paths_of(shown(hand, "2")) == [NOTES]
+
+
+def test_what_a_person_settled_of_a_landing_in_another_form_is_to_be_read(hand):
+    edit(hand, {NOTES: "one\nTWO?\nthree\n", "low.txt": "low, edited\n"})
+    assert hand.run("sync").code == 3
+    desk = hand.fork / ".git/merge_series/worktree"
+    hand.write({NOTES: "one\nTWO?!\nthree\n"}, desk)
+    hand.git("add", "--all", where=desk)
+    assert hand.run("sync", "--continue").code == 0
+    new = hand.heads()["mid"]
+    text = shown(hand, "2", "--since", hand.old["mid"])
+    assert text.startswith(
+        f"#2 mid from {short(hand.old['mid'])} to {short(new)}: 1 commit to read."
+    )
+    assert "\nIn conflict: notes.txt\n" in text
+    assert "\nBeyond the merge of what main has otherwise than #1 merged into it:\n" in text
+    assert paths_of(text) == [NOTES]
+    patch = text.partition("\n@@")[2].splitlines()
+    changed = [line for line in patch if line[:1] in {"+", "-"}]
+    assert [line for line in changed if not line.startswith(("-<<<<<<<", "->>>>>>>"))] == [
+        "-TWO!",
+        "-=======",
+        "-TWO?",
+        "+TWO?!",
+    ]
+    assert sync_text(hand, "2") == (
+        f"{SYNCED.format(main=hand.landing[:7])} Conflicts, and how each was settled:\n\n"
+        "- `notes.txt`: by a person"
+    ).replace(" with no conflicts", "")
+
+
+def test_a_message_that_lists_other_files_is_no_measure_of_a_landing(hand):
+    edit(hand, {"low.txt": "low, edited\n"})
+    assert hand.run("sync").code == 0
+    message = hand.message("mid").replace("- low.txt", "- other.txt")
+    hand.git("switch", "--quiet", "mid")
+    hand.git("commit", "--quiet", "--amend", "-m", message)
+    text = shown(hand, "2", "--since", hand.old["mid"])
+    assert "Beyond git's own merge:\n" in text
+    assert paths_of(text) == ["low.txt", NOTES]
+
+
+def test_two_landings_in_other_forms_one_on_the_other(hand):
+    hand.declare("#1 low main", "#2 mid #1", "#3 top #2")
+    hand.grow("low", "main", {NOTES: "one\nTWO\nthree\n", "low.txt": "low\n"})
+    hand.grow("mid", "low", {NOTES: "one\nTWO!\nthree\n", "mid.txt": "mid\n"})
+    old = hand.grow("top", "mid", {NOTES: "one\nTWO!?\nthree\n"})
+    first = hand.commit("main", {NOTES: "one\nTWO\nthree\n", "low.txt": "LOW\n"}, "Do low (#1)")
+    second = hand.commit("main", {NOTES: "one\nTWO!\nthree\n", "mid.txt": "MID\n"}, "Do mid (#2)")
+    assert hand.run("sync").code == 0
+    top = hand.heads()["top"]
+    assert shown(hand, "3", "--since", old) == (
+        f"#3 top from {short(old)} to {short(top)}: nothing to read.\n\n"
+        "Merges of what main has in another form, unchanged:\n"
+        f"  {hand.git('rev-parse', 'top~1')[:12]} #1 landed in main in another form as "
+        f"{short(first)}\n"
+        f"  {short(top)} #2 landed in main in another form as {short(second)}\n\n"
+        f"Left out: 2 commits of main. Checked: with what is shown above they give the tree of "
+        f"{short(top)}.\n"
+    )
+
+
+@pytest.mark.parametrize("more", [{}, {"more.txt": "more\n"}])
+def test_a_revert_that_a_branch_keeps_out_is_nothing_to_read(hand, more):
+    edit(hand, {})
+    assert hand.run("sync").code == 0
+    old = hand.heads()["mid"]
+    hand.git("revert", "--no-commit", "HEAD")
+    hand.write(more, hand.fork)
+    hand.git("add", "--all")
+    hand.git("commit", "--quiet", "-m", 'Revert "Do low (#1)"')
+    revert = hand.git("rev-parse", "main")
+    hand.declare("#2 mid main")  # what landed has no row any more
+    assert hand.run("sync", "--keep-reverted", "1").code == 0
+    new = hand.heads()["mid"]
+    assert shown(hand, "2", "--since", old) == (
+        f"#2 mid from {short(old)} to {short(new)}: nothing to read.\n\n"
+        "Merges of what main has in another form, unchanged:\n"
+        f"  {short(new)} #1 stays, which main reverts by {short(revert)}\n\n"
+        f"Left out: 1 commit of main. Checked: with what is shown above they give the tree of "
+        f"{short(new)}.\n"
+    )
+    assert sync_text(hand, "2").startswith(SYNCED.format(main=revert[:7]))
