@@ -4,6 +4,9 @@ Several things tell of them: main's merge of the PR, the merges of it in the bra
 these record, the remote's branch, and where an operation left the branch. Each knows the head at
 some time, and a branch only gains commits, so the newest counts, if there is one. If there is none,
 a commit that a branch holds is the head if main's landing is exactly the merge of it.
+
+Hosts do not write into SERIES.md: a row may still be open then, and main alone says that the PR
+landed.
 """
 
 import re
@@ -14,7 +17,7 @@ from carry.carried import Carrier
 from merge_series.history import ABSORBS
 from merge_series.landed_form import has_merged_files
 from merge_series.left import left_heads
-from merge_series.mainline import MainCommit, MainLine
+from merge_series.mainline import MainCommit, MainLine, read_commits
 from merge_series.operations import Operations
 from merge_series.plan import heads_by_number, is_synced
 from stack.errors import Refusal
@@ -47,7 +50,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """The heads of a series' PRs, of those that landed also where the branch is gone.
+    """The heads of a series' PRs, of those that main names also where the branch is gone.
 
     Attributes:
         known: The heads by number.
@@ -67,8 +70,17 @@ class Heads:
             main: The commit of main.
         """
         there = heads_by_number(repository, carrier)
-        gone = [pr for pr in carrier.series if pr.state == "landed" and pr.number not in there]
-        if not gone or not there:
+        named = {
+            pr.number: _named(repository, main, pr.number)
+            for pr in carrier.series
+            if is_synced(pr) and pr.number not in there
+        }
+        gone = [
+            pr
+            for pr in carrier.series
+            if named.get(pr.number) or (pr.state == "landed" and there and pr.number not in there)
+        ]
+        if not gone:
             return cls(there, ())
         told = _newest(repository, gone, (main, *there.values()))
         line = MainLine.read(repository, main, there)
@@ -81,6 +93,9 @@ class Heads:
                 continue
             above, landing = _waiting(repository, carrier, line, pull_request, there)
             if landing is None:
+                found_in_main = named.get(pull_request.number)
+                if found_in_main is not None:
+                    unknown.append(_told_open(pull_request, found_in_main))
                 continue
             commits = [known.head for known in heads] or repository.commits(
                 "--reverse", "--topo-order", *(there[pr.number] for pr in above), f"^{main}"
@@ -103,6 +118,19 @@ class Heads:
         """
         if self.unknown:
             raise Refusal("\n".join(self.unknown))
+
+
+def _named(repository: Repository, main: Sha, number: int) -> MainCommit | None:
+    """The newest commit of main whose subject says that it is a PR's landing."""
+    said = (f"--grep=(#{number})", f"--grep=Merge pull request #{number} from ")
+    found = read_commits(repository, "--first-parent", "--fixed-strings", *said, main)
+    return next((one for one in found if number in {one.number, _merged_by(one)}), None)
+
+
+def _merged_by(commit: MainCommit) -> int | None:
+    """The PR that its subject says it merges."""
+    found = _IN_MAIN.match(commit.subject)
+    return None if found is None else int(found[1])
 
 
 def _waiting(
@@ -139,10 +167,20 @@ def _told_unknown(
         if heads
         else "nothing tells where it was"
     )
+    landed = "landed" if pull_request.state == "landed" else "seems to have landed"
     return (
-        f"SERIES.md:{pull_request.line}: {name} landed as {landing}, but its branch {branch} is "
+        f"SERIES.md:{pull_request.line}: {name} {landed} as {landing}, but its branch {branch} is "
         f"gone and {what}; nothing was changed. {holders} may hold its commits: fetch the branch, "
         f"or make it at the last of them (git branch {branch} COMMIT)"
+    )
+
+
+def _told_open(pull_request: PullRequest, landing: MainCommit) -> str:
+    name, branch = pull_request.name, pull_request.branch
+    return (
+        f"SERIES.md:{pull_request.line}: {name} has no branch {branch} here, and main seems to "
+        f"have it as {landing}; nothing was changed. If that is its landing, write landed in its "
+        f"row; if not, fetch the branch, or make it at its last commit (git branch {branch} COMMIT)"
     )
 
 

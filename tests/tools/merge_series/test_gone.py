@@ -126,3 +126,83 @@ def test_two_children_of_a_branch_that_is_gone_hold_what_they_may(hand):
     done = hand.run("sync")
     assert done.code == 0, done.err
     assert set(hand.files("one")) == {"notes.txt", "shared.txt", "parent.txt", "one.txt"}
+
+
+OPEN = ("#1 parent main", "#2 child #1")
+
+
+@pytest.mark.parametrize("tell", [by_merge, by_journal, by_remote, by_nothing])
+def test_a_pr_whose_row_is_open_is_taken_as_landed(hand, tell):
+    steps = grow(hand, {})
+    next(steps)
+    tell(hand)
+    next(steps)
+    hand.declare(*OPEN)
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    files = hand.files("main")
+    del files["test_parent.py"]
+    assert hand.files("child") == files | {"child.txt": "1\n"}
+    assert hand.message("child").startswith("Record that #1 landed in main\n")
+    assert hand.states() == ["landed", "open"]
+    assert "nothing was changed" in hand.run("sync").err
+
+
+def test_an_edited_landing_of_a_pr_whose_row_is_open_is_taken_over(hand):
+    steps = grow(hand, {"more.txt": "1\n"})
+    next(steps)
+    by_remote(hand)
+    next(steps)
+    hand.declare(*OPEN)
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert hand.message("child").startswith("Merge #1 as it landed in main\n")
+    assert hand.states() == ["landed", "open"]
+
+
+def test_a_pr_that_nothing_stands_on_is_taken_as_landed(hand):
+    hand.declare("#1 parent main")
+    hand.grow("parent", "main", {"parent.txt": "1\n"})
+    by_remote(hand)
+    hand.squash("parent", "Do parent (#1)")
+    hand.git("branch", "--quiet", "-D", "parent")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert hand.states() == ["landed"]
+
+
+@pytest.mark.parametrize("stands_on_it", [True, False])
+def test_a_sync_says_that_main_seems_to_have_what_is_gone(hand, stands_on_it):
+    hand.declare("#1 parent main", f"#2 child {'#1' if stands_on_it else 'main'}")
+    hand.grow("parent", "main", {"parent.txt": "1\n"})
+    hand.grow("child", "parent" if stands_on_it else "main", {"child.txt": "1\n"})
+    hand.git("merge", "--quiet", "--squash", "parent")
+    hand.write({"more.txt": "1\n"}, hand.fork)
+    hand.git("add", "--all")
+    hand.git("commit", "--quiet", "-m", "Do parent (#1)")
+    hand.git("branch", "--quiet", "-D", "parent")
+    before = hand.contents()
+    done = hand.run("sync", "--dry-run")
+    landing = hand.heads()["main"][:12]
+    expected = (
+        f"error: SERIES.md:5: #1 seems to have landed as {landing} 'Do parent (#1)', but its "
+        "branch parent is gone and nothing tells where it was; nothing was changed. child may hold "
+        "its commits: fetch the branch, or make it at the last of them (git branch parent COMMIT)\n"
+        if stands_on_it
+        else f"error: SERIES.md:5: #1 has no branch parent here, and main seems to have it as "
+        f"{landing} 'Do parent (#1)'; nothing was changed. If that is its landing, write landed in "
+        "its row; if not, fetch the branch, or make it at its last commit (git branch parent "
+        "COMMIT)\n"
+    )
+    assert (done.code, done.err) == (1, expected)
+    assert hand.contents() == before
+
+
+def test_a_pr_that_main_does_not_name_has_only_no_branch(hand):
+    hand.declare(*OPEN)
+    hand.grow("parent", "main", {"parent.txt": "1\n"})
+    hand.grow("child", "parent", {"child.txt": "1\n"})
+    hand.commit("main", {"README": "1\n"}, "See to #1 (#11)")
+    hand.git("branch", "--quiet", "-D", "parent")
+    done = hand.run("sync")
+    assert (done.code, "#1 has no branch parent here; fetch it" in done.err) == (1, True)
