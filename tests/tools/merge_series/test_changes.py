@@ -117,7 +117,8 @@ def test_a_removed_pr_whose_branch_others_contain_is_refused(fan):
     fan.declare("#1 root main", "#2 left #1", "#4 top #2")
     merged = (
         "SERIES.md:7: #4 holds #3, which was merged into it, and SERIES.md has no such PR now; "
-        f"{STAYS}: give it its row again (with the state landed or superseded, if it is), or "
+        f"{STAYS}: give it its row again (with the state landed or superseded, if it is), "
+        "under its number of now, or "
         f"{ANEW}"
     )
     there = (
