@@ -9,8 +9,9 @@ from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series.declared import Rewrite
 from merge_series.in_step import refuse_out_of_step
-from merge_series.merger import Merger, Planned, Stopped
+from merge_series.merger import Merger
 from merge_series.plan import branch_heads, synced_pull_requests
+from merge_series.planned import Planned, Stopped
 from merge_series.records import MergeRecord
 from stack.errors import Refusal
 from stack.git_answers import Sha

@@ -16,8 +16,9 @@ from merge_series.credit import coauthors, with_coauthors
 from merge_series.declared import Rewrite
 from merge_series.history import ABSORBS
 from merge_series.in_step import refuse_out_of_step
-from merge_series.merger import Merger, Planned
+from merge_series.merger import Merger
 from merge_series.plan import branch_heads, sources, synced_pull_requests
+from merge_series.planned import Planned
 from merge_series.records import MergeRecord
 from merge_series.resolve import main_below
 from stack.command_line import typed

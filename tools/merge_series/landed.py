@@ -1,10 +1,4 @@
-"""PRs that landed, in whatever form, and what a branch needs so that nothing conflicts falsely.
-
-A squash S on main brings a PR's changes without its commits, so git merging main into a branch that
-holds those commits sees every change made twice. But a branch that contains the PR's head and the
-commit before S has all that S brings, but for what whoever merged the PR made otherwise: what S has
-beyond the merge of these two is merged into it, which mostly is nothing, and main from there on.
-"""
+"""The PRs of a series that landed on main, each proved."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,85 +6,16 @@ from dataclasses import dataclass, field, replace
 from carry.carried import Carrier
 from merge_series.gone import Heads
 from merge_series.history import History
-from merge_series.landed_form import DIFFERS, LEFT_OUT, Form, has_merged_files, landed_form
+from merge_series.landed_form import Form, has_merged_files, landed_form
+from merge_series.landing import Landing, Step, next_step, shares
 from merge_series.mainline import MainCommit, MainLine, Seen, look
-from merge_series.records import Beyond, Said
+from merge_series.records import Said
 from merge_series.reverted import Reverted, read_reverted
 from stack.errors import Refusal
 from stack.git_answers import Sha
 from stack.merging import merge_trees
 from stack.model import PullRequest, Series, State
 from stack.repository import Repository
-
-
-@dataclass(frozen=True, slots=True)
-class Landing:
-    """A PR that landed.
-
-    Attributes:
-        pull_request: The PR.
-        head: The head of its branch, all of which main has.
-        below: The commit of main before the landing; None where main contains ``head`` itself.
-        commit: The last commit of the landing.
-        form: How main has it.
-        after: Heads that landed before it and that it builds on.
-    """
-
-    pull_request: PullRequest
-    head: Sha
-    below: Sha | None
-    commit: Sha
-    form: Form
-    after: tuple[Sha, ...] = ()
-
-    def told(self) -> str:
-        """In what form main has it, as a sentence; empty if as its branch is."""
-        pull_request, form = self.pull_request, self.form
-        if not form.differing:
-            return ""
-        left_out = f"; it left out something of {', '.join(form.left_out)}"
-        return (
-            f"main has {pull_request.name} in another form than {pull_request.branch} at "
-            f"{self.head[:12]}: {self.commit[:12]} differs in {', '.join(form.differing)}"
-            + (left_out if form.left_out else "")
-        )
-
-    def beyond(self) -> Beyond:
-        """What of the landing a branch merges that contains the PR and the commit before."""
-        landed, form = self.pull_request, self.form
-        merged = f"those of merging {landed.branch}\nat {self.head[:12]} into the commit before"
-        name = f"{landed.name} as landed"
-        if not form.differing:
-            subject = f"Record that {landed.name} landed in main"
-            body = (
-                f"Main has it as {self.commit[:12]}, whose files are {merged}. This branch "
-                "contains both, so\nit keeps its files as they are."
-            )
-            return Beyond(form.merged, name, subject, body, (self.head,), form.kept)
-        body = (
-            f"Main has it as {self.commit[:12]}, whose files are not {merged}. {DIFFERS}\n"
-            + "\n".join(f"- {path}" for path in form.differing)
-        )
-        if form.left_out:
-            listed = "\n".join(f"- {path}" for path in form.left_out)
-            body += f"\n\n{LEFT_OUT.format(name=landed.name)}\n{listed}"
-        subject = f"Merge {landed.name} as it landed in main"
-        return Beyond(form.merged, name, subject, body, (self.head,), form.kept)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a branch needs next to absorb a landing.
-
-    Attributes:
-        source: The PR to merge; None to merge main as it was before the landing.
-        commit: What to merge.
-        beyond: Beyond what to merge it: the landing itself, where the branch contains the rest.
-    """
-
-    source: PullRequest | None
-    commit: Sha
-    beyond: Beyond | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,31 +69,9 @@ class Landings:
         return any(
             self._step(repository, landing, tip) is not None
             and repository.is_ancestor(landing.commit, merged)
-            and not _shares(repository, landing, merged)
+            and not shares(repository, landing, merged)
             for landing in self.found
         )
-
-
-def next_step(repository: Repository, landing: Landing, tip: Sha) -> Step | None:
-    """What a branch needs next to absorb one landing; None if nothing.
-
-    A branch that holds none of the PR's commits needs nothing: main merges into it as ever.
-    """
-    if landing.below is None or repository.is_ancestor(landing.commit, tip):
-        return None
-    if not _shares(repository, landing, tip):
-        return None
-    if not repository.is_ancestor(landing.head, tip):
-        return Step(landing.pull_request, landing.head)
-    if not repository.is_ancestor(landing.below, tip):
-        return Step(None, landing.below)
-    return Step(None, landing.commit, landing.beyond())
-
-
-def _shares(repository: Repository, landing: Landing, tip: Sha) -> bool:
-    known = [f"^{sha}" for sha in (landing.below, *landing.after) if sha]
-    with_tip = repository.commits(landing.head, *known, f"^{tip}")
-    return len(with_tip) < len(repository.commits(landing.head, *known))
 
 
 def marked(carrier: Carrier, states: Mapping[int, State]) -> Carrier:

@@ -2,91 +2,32 @@
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series import messages
-from merge_series.causes import BRANCH, Sides
 from merge_series.command_files import Merging
-from merge_series.conflicts import describe, groups
+from merge_series.conflicts import groups
 from merge_series.either import merge_beyond
 from merge_series.foreseen import foreseen
 from merge_series.generated_files import FILE_MODES, REGENERATED, GeneratedFiles, MadeAgain
 from merge_series.messages import BY_PERSON
+from merge_series.origins import Origins
 from merge_series.plan import sources
+from merge_series.planned import Planned, Stopped
 from merge_series.recorded import Recorded
-from merge_series.records import AllowlistChange, Beyond, BroughtMain, MergeRecord, SettledFile
+from merge_series.records import AllowlistChange, MergeRecord, SettledFile
 from merge_series.resolve import Settled, Side, Sources, Unsettled, entries, is_left, settle
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha, decode
 from stack.merging import BASE, OURS, THEIRS, Conflict, Merge, TreeMerger
 from stack.model import PullRequest
-from stack.refs import heads
 from stack.repository import Repository
 
 REFRESH_SUBJECT = "Refresh the process-group allowlist"
 REFRESH_FILES_SUBJECT = "Make generated files again"
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A merge that is to be made.
-
-    Attributes:
-        pull_request: The PR on whose branch it is.
-        source: What is merged; None is main.
-        ours: Head of the branch.
-        theirs: The commit merged in.
-        beyond: Beyond what it is merged; None if beyond the merge base.
-        trailers: What the end of its message records, a line each.
-    """
-
-    pull_request: PullRequest
-    source: PullRequest | None
-    ours: Sha
-    theirs: Sha
-    beyond: Beyond | None = None
-    trailers: tuple[str, ...] = ()
-
-    @property
-    def source_name(self) -> str:
-        """``main``, the PR's name, or what else is merged."""
-        if self.beyond is not None:
-            return self.beyond.source
-        return "main" if self.source is None else self.source.name
-
-    @property
-    def subject(self) -> str:
-        """First line of the merge's message."""
-        if self.beyond is not None:
-            return self.beyond.subject
-        return messages.subject(self.pull_request, self.source)
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """A merge that waits for a person.
-
-    Attributes:
-        planned: The merge.
-        settled: Conflicts that are settled, with the files' new bytes.
-        unsettled: Conflicts that are not.
-        merge: What git made of it.
-        brought: What a dependency brings of main.
-    """
-
-    planned: Planned
-    settled: tuple[Settled, ...]
-    unsettled: tuple[Unsettled, ...]
-    merge: Merge
-    brought: BroughtMain | None
-
-    @property
-    def parts(self) -> tuple[Settled, ...]:
-        """What is settled of files that are left to a person for the rest."""
-        return tuple(end.part for end in self.unsettled if end.part is not None)
 
 
 class Merger:
@@ -118,8 +59,7 @@ class Merger:
         self._generated = GeneratedFiles(repository, carrier, scanner, told)
         self._main = main
         self._recorded = Recorded(repository)
-        self._tips: Mapping[str, Sha] = {}
-        self._counted: dict[tuple[tuple[Sha, ...], ...], BroughtMain | None] = {}
+        self._origins = Origins(repository, carrier, main)
         # Git's own merges, which take the time, may be made at once; the rest is one at a time.
         self._lock = threading.Lock()
 
@@ -144,7 +84,7 @@ class Merger:
             for pr in pull_requests
         }
         likely = foreseen(self._repository, below, tips, self._main)
-        self._tips = tips
+        self._origins.tips = tips
         self._trees.foresee(likely, (self._main, *tips.values()))
 
     def merge(self, planned: Planned) -> MergeRecord | Stopped:
@@ -171,8 +111,8 @@ class Merger:
         settled = tuple(end for end in ends if isinstance(end, Settled))
         unsettled = tuple(end for end in ends if isinstance(end, Unsettled))
         if unsettled:
-            told = tuple(self._told(planned, merged, unsettled))
-            return Stopped(planned, settled, told, merged, self._brought(planned))
+            told = tuple(self._origins.told(planned, merged, unsettled))
+            return Stopped(planned, settled, told, merged, self._origins.brought(planned))
         tree = self._repository.change_tree(merged.tree, entries(self._repository, settled))
         files = [SettledFile(s.path, s.how, conflicted=True) for s in settled]
         return self._commit(planned, merged, tree, files)
@@ -272,7 +212,7 @@ class Merger:
         self._check_named(merged.tree, again.tree, files)
         message = messages.whole(
             planned.subject,
-            self._brought(planned),
+            self._origins.brought(planned),
             files,
             again.allowlist,
             planned.beyond,
@@ -343,22 +283,8 @@ class Merger:
             subject=planned.subject,
             settled=files,
             allowlist=change,
-            brought=self._brought(planned),
+            brought=self._origins.brought(planned),
         )
-
-    def _brought(self, planned: Planned) -> BroughtMain | None:
-        """What a dependency brings of main that the branch has not."""
-        if planned.source is None or planned.beyond is not None:
-            return None
-        has, mine = (
-            self._repository.merge_bases(commit, self._main)
-            for commit in (planned.theirs, planned.ours)
-        )
-        if (has, mine) not in self._counted:
-            # Once for all branches of a sync, which mostly stand on the same commits of main.
-            count = len(self._repository.commits(*has, *(f"^{sha}" for sha in mine)))
-            self._counted[has, mine] = BroughtMain(count, has[0]) if count else None
-        return self._counted[has, mine]
 
     def _settle(self, planned: Planned, merged: Merge) -> list[Settled | Unsettled]:
         generated = self._generated
@@ -376,35 +302,6 @@ class Merger:
             sources = sources or self._sources(planned, merged)
             ends.append(settle(sources, group, among))
         return ends
-
-    def _told(
-        self, planned: Planned, merged: Merge, unsettled: Iterable[Unsettled]
-    ) -> Iterator[Unsettled]:
-        """What is left to a person, each with what the sides did and by which commits."""
-        sides = self._sides(planned)
-        by_path = groups(merged.conflicts)
-        for end in unsettled:
-            cause = describe(by_path[end.path], sides, end.left)
-            why = "; ".join(filter(None, (cause.told, end.why)))
-            yield replace(end, why=why, by=cause.by)
-
-    def _sides(self, planned: Planned) -> Sides:
-        series, own = self._carrier.series, planned.pull_request
-        held = (
-            series.closure(own) if planned.source is None else series.closure(planned.source, own)
-        )
-        found = {**heads(self._repository, [pr.branch for pr in held]), **self._tips}
-        return Sides(
-            repository=self._repository,
-            commits={OURS: planned.ours, THEIRS: planned.theirs},
-            names={OURS: BRANCH, THEIRS: planned.source_name},
-            main=self._main,
-            heads={
-                BRANCH if pr == own else pr.name: found[pr.branch]
-                for pr in held
-                if pr.branch in found
-            },
-        )
 
     def _sources(self, planned: Planned, merged: Merge) -> Sources:
         closure = self._carrier.series.closure

@@ -9,8 +9,8 @@ from typing import NoReturn
 from merge_series import messages
 from merge_series.generated_files import FILE_MODES
 from merge_series.marker_names import with_names
-from merge_series.merger import Stopped
 from merge_series.operations import Pending
+from merge_series.planned import Stopped
 from stack.command_line import typed
 from stack.committing import signed_off
 from stack.errors import ExitCode, Refusal

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from carry.carried import Carrier
 from merge_series.history import FOLLOWS, KEEPS, OVERRULES, History
 from merge_series.mainline import MainLine
-from merge_series.merger import Planned
 from merge_series.plan import is_synced
+from merge_series.planned import Planned
 from merge_series.records import Answer, Beyond, Said
 from merge_series.reverted_tree import BY_HAND, does_revert, taken_back, undone
 from merge_series.reverts import Revert, Round, brought_again, holders, read_rounds, recorded_heads

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from carry.carried import Carrier
 from merge_series.forecast import Forecast
 from merge_series.in_order import in_order
-from merge_series.merger import Merger, Planned, Stopped
+from merge_series.merger import Merger
 from merge_series.operations import Pending
 from merge_series.plan import sources, synced_pull_requests
+from merge_series.planned import Planned, Stopped
 from merge_series.records import MergeRecord
 from merge_series.stopped import describe
 from merge_series.unfolded import left_behind

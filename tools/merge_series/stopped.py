@@ -7,9 +7,10 @@ from typing import NoReturn
 
 from carry.carried import Carrier
 from merge_series import messages, person
-from merge_series.merger import Merger, Planned, Stopped
+from merge_series.merger import Merger
 from merge_series.messages import BY_PERSON
 from merge_series.operations import Operations, Pending, StoppedSync
+from merge_series.planned import Planned, Stopped
 from merge_series.records import MergeRecord, SettledFile
 from stack.command_line import typed
 from stack.errors import ExitCode, Refusal

@@ -19,7 +19,7 @@ from merge_series.declared import Rewrite, with_states
 from merge_series.forecast import Forecast
 from merge_series.landed import Landings, find_landings
 from merge_series.lost import refuse_lost
-from merge_series.merger import Merger, Planned
+from merge_series.merger import Merger
 from merge_series.operations import Operations, Pending, StoppedSync
 from merge_series.plan import (
     branch_heads,
@@ -30,6 +30,7 @@ from merge_series.plan import (
     sources,
     synced_pull_requests,
 )
+from merge_series.planned import Planned
 from merge_series.reachable import count_commits
 from merge_series.records import Answer, Said
 from merge_series.stack_merges import Heads, Merged, Merges, StackMerger, new_heads

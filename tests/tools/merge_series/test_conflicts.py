@@ -7,7 +7,8 @@ import pytest
 
 from carry.carried import Carrier
 from carry.generated import ReadScanner
-from merge_series.merger import Merger, Planned, Stopped
+from merge_series.merger import Merger
+from merge_series.planned import Planned, Stopped
 from stack.repository import Repository
 
 LINES = "".join(f"line {number}\n" for number in range(12))

@@ -8,7 +8,8 @@ import pytest
 
 from carry.carried import Carrier
 from carry.generated import ReadScanner
-from merge_series.merger import Merger, Planned
+from merge_series.merger import Merger
+from merge_series.planned import Planned
 from stack.errors import Refusal
 from stack.repository import Repository
 
