@@ -1,5 +1,6 @@
 """The command ``sync``."""
 
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from merge_series import report
 from merge_series.forecast import Forecast, needs_a_person
 from merge_series.operations import Pending
 from merge_series.place import Place
+from merge_series.plan import heads_by_number
 from merge_series.records import Answer, Said
 from merge_series.reverted import OPTIONS
 from merge_series.stopped import abort_sync
@@ -175,10 +177,18 @@ def _show_stop(pending: Pending, ahead: Forecast, worktree: Path | None) -> None
         )
 
 
+def _there(place: Place) -> Collection[int]:
+    """The PRs whose branch exists."""
+    with place.open() as (repository, carrier):
+        return heads_by_number(repository, carrier).keys()
+
+
 def _show_landed(place: Place, result: Synced, *, is_kept: bool) -> None:
-    kept = "its branch is kept" if result.pending is None else "the sync records it when it ends"
+    there = _there(place) if result.landed else {}
     for number, commit in result.landed.items():
-        people.print(f"#{number} landed in {place.main} as {commit[:12]}; {kept}.")
+        kept = "its branch is kept" if number in there else "its branch is gone already"
+        then = kept if result.pending is None else "the sync records it when it ends"
+        people.print(f"#{number} landed in {place.main} as {commit[:12]}; {then}.")
     for number, answer in result.reverted.items() if result.pending is None else ():
         people.print(_AFTER_REVERT[answer].format(name=f"#{number}", main=place.main))
     if result.series_diff:

@@ -144,6 +144,8 @@ def test_a_pr_whose_row_is_open_is_taken_as_landed(hand, tell):
     del files["test_parent.py"]
     assert hand.files("child") == files | {"child.txt": "1\n"}
     assert hand.message("child").startswith("Record that #1 landed in main\n")
+    said = f"#1 landed in main as {hand.heads()['main'][:12]}; its branch is gone already.\n"
+    assert said in done.err
     assert hand.states() == ["landed", "open"]
     assert "nothing was changed" in hand.run("sync").err
 
