@@ -9,7 +9,7 @@ from carry.carried import Carrier
 from carry.generated import Reads, ReadScanner, render
 from merge_series.command_files import CommandFiles, Merging
 from merge_series.records import AllowlistChange
-from merge_series.regenerate import SECTION
+from merge_series.regenerate import SECTION, commands
 from process_groups import ratchet
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha
@@ -36,6 +36,22 @@ class MadeAgain:
     stale: tuple[str, ...]
 
 
+def generated_paths(repository: Repository, carrier: Carrier) -> frozenset[str]:
+    """Every file that is made again after a merge, by the program or by a command of the user's.
+
+    Raises:
+        Refusal: A setting has no meaning, or is for a file that the program makes.
+    """
+    generated, by_command = carrier.series.generated, commands(repository)
+    for path in generated:
+        if path in by_command:
+            raise Refusal(
+                f"{path}: the program makes this file itself; drop the setting "
+                f"(git config --remove-section {SECTION}{path})"
+            )
+    return frozenset((*generated, *by_command))
+
+
 class GeneratedFiles:
     """Makes the generated files of one repository.
 
@@ -60,19 +76,8 @@ class GeneratedFiles:
 
     @cached_property
     def paths(self) -> frozenset[str]:
-        """Every file that is made again.
-
-        Raises:
-            Refusal: A setting has no meaning, or is for a file that the program makes.
-        """
-        generated = self._carrier.series.generated
-        for path in generated:
-            if path in self._commands.commands:
-                raise Refusal(
-                    f"{path}: the program makes this file itself; drop the setting "
-                    f"(git config --remove-section {SECTION}{path})"
-                )
-        return frozenset((*generated, *self._commands.commands))
+        """Every file that is made again, as ``generated_paths`` has them."""
+        return generated_paths(self._repository, self._carrier)
 
     def how(self, path: str, source: str) -> str:
         """How a file that conflicts is made again when ``source`` is merged, as a phrase."""

@@ -1,6 +1,6 @@
 """Where each branch stands: behind main, lacking a dependency, true to its edits."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from carry.build import Builder, carried
@@ -8,7 +8,7 @@ from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series.checks import Check
 from merge_series.dropped import DroppedChanges
-from merge_series.generated_files import GeneratedFiles
+from merge_series.generated_files import generated_paths
 from merge_series.lost import check_main
 from merge_series.markers import check_markers
 from merge_series.merger import REFRESH_SUBJECT
@@ -107,7 +107,7 @@ def verify(
         Every check made, in the order of the branches.
     """
     scanner = ReadScanner(repository)
-    generated = GeneratedFiles(repository, carrier, scanner).paths
+    generated = generated_paths(repository, carrier)
     dropped = DroppedChanges(repository, carrier, operations, main, generated)
     earlier = _earlier_heads(operations)
     checks = [check_main(repository, carrier, operations, main_name, main)]
@@ -136,7 +136,7 @@ def verify(
             dropped.check(pull_request),
             check_markers(repository, branch, base, head),
             _allowlist(repository, scanner, branch, head),
-            _carried(repository, carrier, scanner, pull_request, bases, head),
+            _carried(repository, carrier, scanner, pull_request, bases, head, generated),
         ]
     return tuple(checks)
 
@@ -207,8 +207,12 @@ def _carried(  # noqa: PLR0913, PLR0917 - what a carried tree is made of
     pull_request: PullRequest,
     bases: Sequence[Sha],
     head: Sha,
+    generated: Collection[str],
 ) -> Check:
-    """Whether the branch's tree is its edits applied to its main."""
+    """Whether the branch's tree is its edits applied to its main.
+
+    A file that a command of the user's makes follows from what the edits make of the others.
+    """
     name = "tree is the carried tree"
     base, *others = bases
     if others:
@@ -224,25 +228,24 @@ def _carried(  # noqa: PLR0913, PLR0917 - what a carried tree is made of
     if by_hand or not all(pr.commits for pr in holds):
         return Check(pull_request.branch, name, "", "holds commits written by hand")
     builder = Builder(repository, carrier, scanner)
-    wrong = _differing(repository, builder, base, holds, head)
-    if wrong and carried(holds) != holds:
+    by_command = frozenset(generated).difference(carrier.series.generated)
+
+    def wrong(prs: tuple[PullRequest, ...]) -> str:
+        try:
+            differing = _differing(repository, builder.carried_tree(base, prs), head) - by_command
+        except Refusal as refusal:
+            return str(refusal)
+        listed = ", ".join(sorted(differing))
+        return f"differs from the edits applied to main in {listed}" if differing else ""
+
+    found = wrong(holds)
+    if found and carried(holds) != holds:
         # What landed is part of main once it is absorbed, and main may have changed it since.
-        wrong = _differing(repository, builder, base, carried(holds), head)
-    return Check(pull_request.branch, name, wrong)
+        found = wrong(carried(holds))
+    return Check(pull_request.branch, name, found)
 
 
-def _differing(
-    repository: Repository,
-    builder: Builder,
-    base: Sha,
-    holds: tuple[PullRequest, ...],
-    head: Sha,
-) -> str:
-    """In what a head is not the given PRs carried on main."""
-    try:
-        tree = builder.carried_tree(base, holds)
-    except Refusal as refusal:
-        return str(refusal)
+def _differing(repository: Repository, tree: Sha, head: Sha) -> set[str]:
+    """The paths at which a head is not a tree."""
     answer = repository.run("diff-tree", "-r", "-z", "--name-only", tree, head)
-    differing = [path for path in answer.text.split("\0") if path]
-    return f"differs from the edits applied to main in {', '.join(differing)}" if differing else ""
+    return {path for path in answer.text.split("\0") if path}

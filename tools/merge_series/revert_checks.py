@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from carry.carried import Carrier
 from merge_series.checks import Check
+from merge_series.generated_files import generated_paths
 from merge_series.history import History
 from merge_series.mainline import MainLine
 from merge_series.plan import heads_by_number, synced_pull_requests
@@ -31,7 +32,7 @@ def check_reverts(repository: Repository, carrier: Carrier, main: Sha) -> tuple[
     line = MainLine.read(repository, main, dict(enumerate(feet)))
     rounds = read_rounds(line, carrier.series, history, {})
     reverts = [r for mine in rounds.values() for one in mine for r in one.reverts]
-    finder = _Finder(repository, history, frozenset(carrier.series.generated))
+    finder = _Finder(repository, history, generated_paths(repository, carrier))
     held = {r.number: holders(history, carrier.series, r.number) for r in reverts}
     return tuple(
         check
