@@ -245,7 +245,8 @@ def test_settings_change_no_conflict(fork, name, value):
     assert " ".join(why.split()) == (
         f"e/three: the branch's {mine} put d/three into a directory that main's {main} renamed; "
         f"it may belong at e/three text: the branch's {mine}, {before} and main's {main} both "
-        "changed lines 1-2"
+        "changed lines 1-2 second waits for first. Whether more merges need a person then is known "
+        "only once these are settled."
     )
     desk = fork.folder / ".git/merge_series/worktree"
     assert (desk / "text").read_text() == (
