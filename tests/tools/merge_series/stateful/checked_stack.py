@@ -2,27 +2,13 @@
 
 import itertools
 import json
-from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 
-from checkouts import Checkouts
-from desk import Desk
-from remote import Remote
-from small_fork import KILLED, Commit, Fork
-from small_series import Carried, Row, SmallSeries, below, live, rows_of
-from tokens import (
-    ALLOWLIST,
-    EDITED,
-    NAMES,
-    PARALLEL_STATE,
-    READS,
-    SLOTS,
-    STATE,
-    Tokens,
-    faults,
-    written,
-)
+from first_stack import FirstStack
+from happened import Move
+from small_fork import KILLED
+from small_series import Row, below, live, rows_of
+from tokens import faults
 
 from carry.carried import Carrier
 from merge_series.inspect import verify
@@ -30,139 +16,21 @@ from merge_series.operations import Operations
 from stack.git_answers import Sha
 from stack.repository import Repository
 
-TEXTS = ("one", "new")  # the last is not there at first; few places, so that changes meet
+REVERTED = "and main reverts it by"  # what a person is asked about
 
 # How the program settles conflicts, by a part of what it says.
 SETTLED = {
     "the edits of": "by edits",
     "import statements": "imports",
     "regenerated": "a generated file",
+    "made again by": "a lock",
     "settled it": "as before",
     "by a person": "by a person",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """An operation that moved branches, and what it takes to go back.
-
-    Attributes:
-        old: Heads to go back to; None for a branch that was made.
-        new: Heads it left.
-        events: What those branches held before and after.
-        series: SERIES.md before and after, where it was rewritten.
-    """
-
-    old: dict
-    new: dict
-    events: tuple
-    series: tuple
-
-    def stands(self, heads, series) -> bool:
-        """Whether nothing has changed since."""
-        is_there = all(heads.get(branch) == head for branch, head in self.new.items())
-        return is_there and self.series[1] in {None, series}
-
-    def turned(self) -> "Move":
-        """The way forth again."""
-        return Move(self.new, self.old, self.events[::-1], self.series[::-1])
-
-
-def moved(known, changes) -> dict:
-    """What is known of every branch after some changed; None: the branch is gone."""
-    return {branch: what for branch, what in (known | changes).items() if what is not None}
-
-
-class CheckedStack:
-    """The branches, what each must hold, and what was done to them.
-
-    Attributes:
-        met: How often what came about.
-    """
-
-    met: Counter[str]
-
-    def write(self, root: Path, depends, *, carried, is_listed) -> None:
-        """Write main and a branch a PR, each with a line of its own.
-
-        Args:
-            root: An empty folder.
-            depends: What each PR depends on, by number.
-            carried: The PRs that the series itself brings: a file, and an edit of an upstream one.
-            is_listed: Whether main has the allowlist, and not only the first PR.
-        """
-        self.serial = itertools.count(1)
-        self.root = root
-        self.series = SmallSeries(root)
-        self.fork, self.tokens = Fork(root, self.series.path), Tokens()
-        self.desk = Desk(self.fork, self.tokens)
-        self.checkouts, self.remote = Checkouts(self.fork), Remote(self.fork)
-        self.own = {}  # events of the commits made here, by commit
-        self.events = {}  # events of every branch
-        self.landed = {}  # by PR that main has: the commit there
-        self.named = {}  # the same, of those that no subject on main tells
-        self.unlisted = set()  # branches that read what their allowlist does not have
-        self.done, self.undone = [], []  # heads and events before and after each operation
-        self.is_waiting = False
-        self.is_refused = False  # whether it was seen that nothing waits and nothing was done
-        self.main = ""  # the commit that the latest sync works with
-        self.verified = ()  # what ``verify`` was asked of last
-        self.good = {}  # events by head that was found to hold them
-        start, files = self._start(is_listed=is_listed)
-        commits = [Commit("main", (), {**files, STATE: PARALLEL_STATE}, "Start main")]
-        made = [start]
-        self.events["main"] = start
-        marks, brought = {"main": ":1"}, {}
-        for number, on in depends.items():
-            branch, under = f"b{number}", [f"b{d}" for d in on] or ["main"]
-            before = frozenset().union(*(self.events[b] for b in under))
-            parents = tuple(marks[b] for b in under)
-            if len(parents) > 1:
-                files = written(self.tokens, self.events[under[0]], before, lambda _: [])
-                commits.append(Commit(branch, parents, files, f"Join for {branch}"))
-                made.append(frozenset())
-                parents = (f":{len(commits)}",)
-            if number == 1 and not is_listed:
-                listed = frozenset([self.tokens.make("list", ALLOWLIST)])
-                files = {ALLOWLIST: self.tokens.allowlist(before | listed)}
-                commits.append(Commit(branch, parents, files, "Record the reads"))
-                made.append(listed)
-                before |= listed
-                parents = (f":{len(commits)}",)
-            new = self._begun(number, brought, is_carried=number in carried)
-            files = written(self.tokens, before, before | new, lambda _: [])
-            commits.append(Commit(branch, parents, files, f"Begin {branch}"))
-            made.append(new)
-            self.events[branch] = before | new
-            marks[branch] = f":{len(commits)}"
-        self.own = dict(zip(self.fork.commit(commits), made, strict=True))
-        self.series.write({n: Row(f"b{n}", on) for n, on in depends.items()}, brought)
-        self.met["examples"] += 1
-        self.met["branches"] += len(depends)
-        self.check_branches(self.fork.heads())
-
-    def _start(self, *, is_listed):
-        """What main holds at first, and its files."""
-        lines = [("line", file, slot) for file in TEXTS[:1] for slot in range(SLOTS)]
-        lines += [("path", file, 0) for file in TEXTS[:1]]
-        lines += [("name", NAMES, 0), ("name", NAMES, 1), ("read", READS, 0)]
-        lines += [("list", ALLOWLIST)] if is_listed else []
-        start = frozenset(self.tokens.make(*line) for line in lines)
-        return start, written(self.tokens, frozenset(), start, lambda _: [])
-
-    def _begun(self, number, brought, *, is_carried) -> frozenset:
-        file, slot = f"own{number}", number % SLOTS
-        line, path = (self.tokens.make(kind, file, slot) for kind in ("line", "path"))
-        if not is_carried:
-            return frozenset([line, path])
-        # Mostly in one place, so that the edits of two PRs meet.
-        slot = int(number == 2)
-        keyword = self.tokens.make("keyword", EDITED, slot)
-        new = frozenset([line, path, keyword])
-        (text,) = (token.text for token in self.tokens.alive(new, "keyword").values())
-        (stands,) = self.tokens.paths(new, file)
-        brought[number] = Carried(stands, self.tokens.text(new, file), slot, text)
-        return new
+class CheckedStack(FirstStack):
+    """The branches, what each must hold, and what was done to them."""
 
     @property
     def rows(self) -> dict[int, Row]:
@@ -230,12 +98,14 @@ class CheckedStack:
         assert self.leftovers() == []
         old = dict(self.events)
         rows = rows_of(kept["series"])
+        rows |= {n: replace(rows[n], state="open") for n in self.saying}
+        self.saying = set()
         landed = self.landed_in(self.main, rows)
         moving = set()
         for number, row in rows.items():
             branch = row.branch
             if number in landed or row.state != "open":
-                assert now[branch] == before[branch]
+                assert now.get(branch) == before.get(branch)
                 continue
             under = [rows[d].branch for d in row.on if d not in landed and rows[d].state == "open"]
             wanted = {self.main, *(now[b] for b in under)}
@@ -244,7 +114,9 @@ class CheckedStack:
             assert wanted | {before[branch]} <= self.fork.contained(now[branch]), branch
             assert before[branch] in self.fork.first_parents(now[branch])
             sides = (self.held(self.main), *(self.events[b] for b in under))
-            self.events[branch] |= frozenset().union(*sides)
+            known = self.fork.contained(now[branch])
+            self.events[branch] = self.kept_of(self.events[branch].union(*sides), known)
+            self._check_asked(before[branch], known)
             moving |= {branch} if now[branch] != before[branch] else set()
         expected = {n: Row(r.branch, r.on, "landed") if n in landed else r for n, r in rows.items()}
         assert self.rows == expected
@@ -253,6 +125,15 @@ class CheckedStack:
         self.met["synced" if moving else "nothing to sync"] += 1
         self.met["absorbed a landing"] += bool(landed and moving)
         self.check_all(now)
+
+    def _check_asked(self, before, known) -> None:
+        """Nothing that a branch held was taken from it by a revert unless a person said so."""
+        for commit, reverted in self.reverts.items():
+            if commit not in known or commit in self.fork.contained(before):
+                continue
+            ended = reverted.ended_by in known
+            held = not self.work_on.get(reverted.number, set()).isdisjoint(known)
+            assert reverted.is_answered or ended or not held, (commit, reverted)
 
     def did(self, kept, events, branches) -> None:
         """Note an operation that moved or made branches, from what was before it."""
@@ -300,9 +181,12 @@ class CheckedStack:
         found = {(check.branch, check.name) for check in checks if check.found}
         known = {(branch, "allowlist true") for branch in self.unlisted}
         rows = live(self.rows)
+        # Nobody has said of a branch that no operation moved that it holds what it is on.
+        synced = {branch for move in self.done for branch in move.new}
         known |= {
             (row.branch, "dependencies contained")
             for row in rows.values()
+            if row.branch in synced
             for d in row.on
             if d in rows and heads[rows[d].branch] not in self.fork.contained(heads[row.branch])
         }
@@ -332,7 +216,16 @@ class CheckedStack:
     def held(self, *commits) -> frozenset:
         """The events of commits, by the history alone."""
         known = frozenset().union(*map(self.fork.contained, commits))
-        return frozenset().union(*(self.own.get(commit, ()) for commit in known))
+        events = frozenset().union(*(self.own.get(commit, ()) for commit in known))
+        return self.kept_of(events, known)
+
+    def kept_of(self, events, known) -> frozenset:
+        """Events without those of reverts that commits do not follow: what they keep is theirs."""
+        for commit, reverted in self.reverts.items():
+            if reverted.is_answered and reverted.keeps and commit in known:
+                is_there = not self.work_on.get(reverted.number, set()).isdisjoint(known)
+                events -= reverted.undone if is_there else frozenset()
+        return events
 
     def leftovers(self) -> list[str]:
         """What a run that ended may not leave."""

@@ -2,14 +2,20 @@
 
 import subprocess
 
+from first_stack import TEXTS
+from happened import Landing
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from people import People, rarely, some_works
+from people import ACTIONS, OWN, People, rarely, slots, some_works
 from small_fork import Commit
 from small_series import below, live
-from tokens import ALLOWLIST, faults
+from tokens import NAMES, READS, Edit, change, faults, written
 
-WAYS = ("squash", "squash", "merge", "rebase", "rebase", "part", "something else", "older")
+WAYS = ("squash", "squash", "edited", "edited", "merge", "rebase", "rebase", "part", "older")
+# What whoever merges a PR changes in it.
+mends = st.builds(
+    Edit, st.sampled_from(ACTIONS), st.sampled_from((*TEXTS, *OWN, NAMES, READS)), slots
+)
 
 
 class Landings(People):
@@ -22,9 +28,10 @@ class Landings(People):
         way=st.sampled_from(WAYS),
         is_named=rarely,
         k=st.integers(0, 2),
+        edit=mends,
     )
-    def land(self, work, place, way, is_named, k) -> None:
-        """Land a PR that stands on nothing but main, or something that is not what it seems."""
+    def land(self, work, place, way, is_named, k, edit) -> None:  # noqa: PLR0917 - what is drawn
+        """Land a PR that stands on nothing but main, in whatever form."""
         self.work(work)
         heads = self.fork.heads()
         able = [n for n in live(self.rows) if self._may_land(n, heads)]
@@ -36,10 +43,8 @@ class Landings(People):
             own = self._own(number, heads)
             count = len(own) if way == "rebase" else k % len(own)
             self._land_by_rebase(number, heads, own, count, is_named=is_named)
-        elif way == "older":
-            self._land_older(number, heads)
         else:
-            self._land_whole(number, heads["main"], head, way)
+            self._land_whole(number, heads["main"], head, way, edit)
         if "main" in self.checkouts.folders:
             self.checkouts.discard("main")
         self.check_branches(self.fork.heads())
@@ -53,7 +58,8 @@ class Landings(People):
 
     def _own(self, number, heads) -> list[str]:
         """The commits of a PR alone, oldest first."""
-        known = [heads["main"], *(heads[self.branch(d)] for d in below(self.rows, number))]
+        under = (self.branch(d) for d in below(self.rows, number))
+        known = [heads["main"], *(heads[b] for b in under if b in heads)]
         head = heads[self.branch(number)]
         if self.fork.contained(head) <= frozenset().union(*map(self.fork.contained, known)):
             return []
@@ -62,69 +68,76 @@ class Landings(People):
         return self.fork.git("rev-list", *options, head, *without).split()
 
     def _squashed(self, main, head, events):
-        """What landing a head as one commit makes: its tree and allowlist, None if it conflicts."""
+        """What landing a head as one commit makes: its tree and generated files, if it is clean."""
         tree, is_clean = self.fork.merge(main, head)
-        listed = self.tokens.allowlist(events)
-        files = {ALLOWLIST: listed} if listed is not None else {}
+        files = self.tokens.generated(events)
         if not is_clean or faults(self.tokens, events, self.fork.files_of_tree(tree) | files):
             self.met["not to be landed"] += 1
             return None
         return tree, files
 
-    def _land_whole(self, number, main, head, way) -> None:
+    def _land_whole(self, number, main, head, way, edit) -> None:
         branch = self.branch(number)
-        after = self.events["main"] | self.events[branch]
-        made = self._squashed(main, head, after)
+        before, mine = self.events["main"], self.events[branch]
+        mine |= self._again(number, before | mine)
+        made = self._squashed(main, head, before | mine)
         if made is None:
             return
         tree, files = made
         subject, parents = f"Do b{number} (#{number})", (main,)
         if way == "merge":
             subject, parents = f"Merge pull request #{number} from ada/{branch}", (main, head)
-        if way == "something else":
-            files = {**files, f"own{number}.txt": b"something else\n"}
-            self._land_other(Commit("main", parents, files, subject, tree))
-            return
+        if way in {"edited", "older"}:
+            whole = before | mine
+            extra = change(self.tokens, whole, edit)
+            if way == "older":
+                older = self.fork.parents(head)[0]
+                extra = self.tokens.against(mine - self.held(older) - before, whole)
+            if not extra:
+                return
+            places = self.fork.places_in(self.fork.files_of_tree(tree))
+            files = written(self.tokens, whole, whole | extra, places)
+            mine |= extra
         (commit,) = self.commit([Commit("main", parents, files, subject, tree)])
-        self.own[commit] = self.events[branch]
-        self.events["main"] = after
+        if way in {"edited", "older"} and self._is_nothing_of_it():
+            self._go_back(main, "refused: landed with nothing of it")
+            return
+        self.own[commit] = mine
+        self.events["main"] = before | mine
         self.landed[number] = commit
-        self.met[f"landed by a {way}"] += 1
+        self.named.pop(number, None)
+        for reverted in self._reverted(number):
+            reverted.ended_by = commit
+        if way != "merge":
+            self.landings.append(Landing(number, commit, self.events["main"] - before))
+        self.met[f"landed by a {way}" if way in {"squash", "merge"} else f"landed {way}"] += 1
 
-    def _land_older(self, number, heads) -> None:
-        """Land a PR under its name, but not what its branch has come to since."""
-        main, head = heads["main"], heads[self.branch(number)]
-        older = self.fork.parents(head)[0]
-        if older in self.fork.contained(main) or not self.own.get(head):
-            return
-        made = self._squashed(main, older, self.events["main"] | self.held(older))
-        whole, _ = self.fork.merge(main, head)
-        if made is None or made[0] == whole:
-            return
-        tree, files = made
-        self._land_other(Commit("main", (main,), files, f"Do b{number} (#{number})", tree))
+    def _reverted(self, number) -> list:
+        """What main reverts of a PR."""
+        mine = [r for r in self.reverts.values() if r.number == number]
+        return [reverted for reverted in mine if not reverted.ended_by]
 
-    def _land_other(self, commit) -> None:
-        """Something else stands on main under a PR's name: a sync says so, and main goes back."""
-        self.commit([commit])
+    def _again(self, number, whole) -> frozenset:
+        """What a PR brings once more whose lines main took back and the branch kept."""
+        kept = [r.undone for r in self._reverted(number) if r.is_answered]
+        again = (self.tokens.against(undone, whole) for undone in kept)
+        return frozenset().union(*filter(None, again))
+
+    def _is_nothing_of_it(self) -> bool:
+        """Whether a sync refuses what landed, since it has nothing that the PR brings."""
         kept, ran = self.kept(), self.fork.run("sync", "--dry-run", *self.options())
-        said = "but that has nothing of what" if ran.code == 1 else " in another form than "
-        assert ran.code in {0, 1, 3}, ran
-        assert said in ran.said, ran
         assert self.kept() == kept
-        self.fork.git("update-ref", "refs/heads/main", commit.parents[0])
-        self.met[f"landed otherwise: exit {ran.code}"] += 1
+        return ran.code == 1 and "but that has nothing of what" in ran.said
 
     def _land_by_rebase(self, number, heads, own, count, *, is_named) -> None:
         """Pick the first commits of a PR onto main: all of them, or the PR lands in part."""
         main, branch = heads["main"], self.branch(number)
-        tip, events = main, self.events["main"]
+        tip, events, picks = main, self.events["main"], []
         for commit in own[:count]:
             tree, is_clean = self.fork.pick(tip, commit)
             subject = self.fork.subject(commit)
             events |= self.own.get(commit, frozenset())
-            listed = self.tokens.allowlist(events)
-            files = {ALLOWLIST: listed} if listed is not None else {}
+            files = self.tokens.generated(events)
             after = self.fork.files_of_tree(tree) | files
             if not is_clean or faults(self.tokens, events, after):
                 self._go_back(main, "not to be landed")
@@ -133,6 +146,7 @@ class Landings(People):
                 picked = Commit("main", (tip,), files, subject, tree, is_picked=True)
                 (tip,) = self.commit([picked])
                 self.own[tip] = self.own.get(commit, frozenset())
+                picks.append(Landing(number, tip, self.own[tip] - self.events["main"]))
         if tip == main:
             return
         is_whole = self._is_run(own, tip)
@@ -154,6 +168,7 @@ class Landings(People):
         self.own[tip] = self.events[branch]
         self.events["main"] = events
         self.landed[number] = tip
+        self.landings += picks
         self.met[f"landed by a rebase{', named' if number in self.named else ''}"] += 1
 
     def _comes_back(self, main, head, events) -> bool:
@@ -162,8 +177,7 @@ class Landings(People):
         The branch as a whole changed nothing there, so to git it is main's alone.
         """
         tree, is_clean = self.fork.merge(head, main)
-        listed = self.tokens.allowlist(events)
-        files = {ALLOWLIST: listed} if listed is not None else {}
+        files = self.tokens.generated(events)
         return is_clean and bool(faults(self.tokens, events, self.fork.files_of_tree(tree) | files))
 
     def _go_back(self, main, why) -> None:

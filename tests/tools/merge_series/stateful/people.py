@@ -1,11 +1,12 @@
 """What people do between runs of the program: commit, check branches out, rename, declare."""
 
-from checked_stack import TEXTS, CheckedStack
+from checked_stack import REVERTED, CheckedStack
+from first_stack import TEXTS
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from small_fork import Commit
 from small_series import below, live
-from tokens import ALLOWLIST, EDITED, NAMES, READS, SLOTS, Edit, change, written
+from tokens import ALLOWLIST, EDITED, LOCK, NAMES, READS, SLOTS, Edit, change, written
 
 OWN = ("own1", "own2")  # what the first PRs begin with
 ACTIONS = ("add", "replace", "replace", "remove")
@@ -16,6 +17,7 @@ edits = st.one_of(
     st.builds(
         Edit, st.sampled_from(["delete", "rename"]), st.sampled_from((*TEXTS, *OWN)), st.just(0)
     ),
+    st.builds(Edit, st.just("raise"), st.just(LOCK), st.integers(0, 4)),
 )
 # Where work goes on, and what is done there, in one commit each.
 anything = st.lists(
@@ -54,8 +56,9 @@ class People(CheckedStack):
                 continue
             before = after = self.events[branch]
             for edit in listed:
-                # Where people change a file that the series edits, its edits no longer tell it.
-                if edit.file != EDITED or branch == "main" or edit.action == "replace":
+                # Where people change a file that the series edits, its edits no longer tell it; and
+                # which of two raised pins a branch keeps is not told.
+                if branch == "main" or edit.file not in {EDITED, LOCK} or edit.action == "replace":
                     after |= change(self.tokens, after, edit)
             files = written(self.tokens, before, after, self.fork.places(heads[branch]))
             subject = f"Change {branch} {next(self.serial)}"
@@ -63,9 +66,33 @@ class People(CheckedStack):
             heads[branch] = f":{len(commits)}"
             made.append(after - before)
             self.events[branch] = after
-        self.own |= zip(self.commit(commits), made, strict=True)
+        ids = self.commit(commits)
+        self.own |= zip(ids, made, strict=True)
+        for number, row in self.rows.items():
+            mine = {i for i, c in zip(ids, commits, strict=True) if c.branch == row.branch}
+            self.work_on.setdefault(number, set()).update(mine)
         self.met["commits"] += len(commits)
         self.check_branches(self.fork.heads())
+
+    @precondition(lambda self: not self.is_waiting)
+    @rule(place=st.integers(0, 8))
+    def delete(self, place) -> None:
+        """Delete the branch of a PR that landed, as its hosting does."""
+        heads = self.fork.heads()
+        rows = self.rows.values()
+        able = [row.branch for row in rows if row.state == "landed" and row.branch in heads]
+        if not able:
+            return
+        branch = able[place % len(able)]
+        if branch not in self.checkouts.folders:
+            self.fork.git("update-ref", "-d", f"refs/heads/{branch}")
+            self.gone[branch] = heads[branch], self.events.pop(branch)
+            self.met["branches deleted"] += 1
+
+    def bring_back(self, branch) -> None:
+        """Have a branch again that was deleted."""
+        head, self.events[branch] = self.gone.pop(branch)
+        self.fork.git("update-ref", f"refs/heads/{branch}", head)
 
     @precondition(lambda self: not self.is_waiting)
     @rule(place=st.integers(1, 8))
@@ -139,7 +166,8 @@ class People(CheckedStack):
             if is_ready:
                 arguments = ("--continue",) if self.is_waiting else self.options()
                 ran = self.fork.run("sync", *arguments)
-                assert ran.code in ({1, 3} if self.is_waiting else {1}), ran
+                is_asked = self.is_waiting or REVERTED in ran.said
+                assert ran.code in ({1, 3} if is_asked else {1}), ran
                 assert self.kept() == kept
                 self.met["refused: renamed by half"] += 1
         steps[1](number, old, new)

@@ -5,11 +5,11 @@ from itertools import islice
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
-from landings import Landings
 from people import rarely, some_works
+from reverts import Reverts
 from small_fork import KILLED, Kill
 from small_series import Row, below, live
-from tokens import ALLOWLIST
+from tokens import GENERATED
 
 # The journal and what follows it are the last of a run's writes, and few of many.
 kills = st.one_of(
@@ -32,7 +32,7 @@ REASONS = {
 }
 
 
-class SeriesRules(Landings):
+class SeriesRules(Reverts):
     """The stack, and what the program makes of it."""
 
     def _changes(self, command, arguments, kill, *, is_rehearsed):
@@ -142,7 +142,7 @@ class SeriesRules(Landings):
         merged = self._merged([heads[rows[n].branch] for n in folded])
         if merged is not None:
             files = self.fork.files(heads[branch])
-            assert {p: t for p, t in files.items() if p != ALLOWLIST} == merged
+            assert {p: t for p, t in files.items() if p not in GENERATED} == merged
             self.met["folds that are git's own merge"] += 1
         for n in above:
             name = rows[n].branch
@@ -173,7 +173,7 @@ class SeriesRules(Landings):
         assert now == {**expected, number: Row(f"b{number}", now[number].on)}
 
     def _merged(self, heads):
-        """What git alone makes of merging heads, apart from the allowlist; None in conflict."""
+        """What git alone makes of merging heads, apart from generated files; None in conflict."""
         whole = heads[0]
         for head in heads[1:]:
             if whole in self.fork.contained(head):
@@ -185,7 +185,7 @@ class SeriesRules(Landings):
                 return None
             parents = ("-p", whole, "-p", head)
             whole = self.fork.git("commit-tree", *parents, "-m", "To compare with", tree)
-        return {p: t for p, t in self.fork.files(whole).items() if p != ALLOWLIST}
+        return {p: t for p, t in self.fork.files(whole).items() if p not in GENERATED}
 
     @rule(trouble=st.sampled_from(["", "", "", "a commit", "a hook"]), is_rehearsed=rarely)
     def push(self, trouble, is_rehearsed) -> None:

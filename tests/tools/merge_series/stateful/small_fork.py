@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tokens import ALLOWLIST, file_of
+from tokens import GENERATED, file_of
 
 from merge_series.cli import merge_series
 from merge_series.place import Place
@@ -157,8 +157,12 @@ class Fork:
 
         Two branches may have put it at two places.
         """
+        return self.places_in(self.files(commit))
+
+    def places_in(self, files: Mapping[str, bytes]) -> Callable[[str], list[str]]:
+        """What ``places`` says, of files."""
         found: dict[str | None, list[str]] = {}
-        for path, text in self.files(commit).items():
+        for path, text in files.items():
             found.setdefault(file_of(text), []).append(path)
         return lambda file: found.get(file, [])
 
@@ -175,6 +179,8 @@ class Fork:
     def kept(self) -> dict[str, object]:
         """All that a run which is refused leaves as it was: refs, settings, records, SERIES.md."""
         files = [*self.state.glob("*.json"), *self.state.glob("done/*")]
+        # What a command made is kept whatever becomes of the sync that needed it.
+        files = [file for file in files if file.name != "made.json"]
         files += [self.path / "config", self.path / "HEAD"]
         kept: dict[str, object] = {str(file): file.read_bytes() for file in files}
         refs = self._refs()
@@ -223,11 +229,20 @@ class Fork:
         onto = self.git("commit-tree", "-p", base, "-m", "To pick onto", f"{tip}^{{tree}}")
         return self.merge(onto, commit)
 
+    def revert(self, tip: str, commit: str) -> tuple[str, bool]:
+        """What ``merge`` says of reverting a commit on another."""
+        sides = (tip, self.parents(commit)[0])
+        onto, back = (
+            self.git("commit-tree", "-p", commit, "-m", "To revert on", f"{side}^{{tree}}")
+            for side in sides
+        )
+        return self.merge(onto, back)
+
     def merge(self, main: str, head: str) -> tuple[str, bool]:
-        """The tree of git's own merge; whether all but the allowlist merged cleanly."""
+        """The tree of git's own merge; whether all but generated files merged cleanly."""
         said = self.git("merge-tree", "--write-tree", "--name-only", main, head, status=1)
         tree, *rest = said.split("\n\n")[0].splitlines()
-        return tree, set(rest) <= {ALLOWLIST}
+        return tree, set(rest) <= GENERATED
 
     # The program
 

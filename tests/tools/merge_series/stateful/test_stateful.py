@@ -11,13 +11,15 @@ examples each time.
 """
 
 import os
+import re
 import shutil
 import sys
 from collections import Counter
 
 import pytest
-from checked_stack import moved
+from checked_stack import REVERTED
 from expected import ENOUGH, unmet
+from happened import moved
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -59,10 +61,16 @@ class Stack(SeriesRules, RuleBasedStateMachine):
 
     factory: pytest.TempPathFactory
 
-    @initialize(depends=stacks(), carried=st.sets(st.integers(1, 6)), is_listed=st.booleans())
-    def begin(self, depends, carried, is_listed) -> None:
-        root = self.factory.mktemp("stack")
-        self.write(root, depends, carried=carried, is_listed=is_listed)
+    @initialize(
+        depends=stacks(),
+        carried=st.sets(st.integers(1, 6)),
+        rebased=st.one_of(st.just(frozenset()), st.sets(st.integers(1, 4))),
+        is_listed=st.booleans(),
+        is_locked=rarely,
+    )
+    def begin(self, depends, **beginning) -> None:
+        self.write(self.factory.mktemp("stack"), depends, **beginning)
+        self.check_branches(self.fork.heads())
 
     def teardown(self) -> None:
         """Remove the repository."""
@@ -85,6 +93,15 @@ class Stack(SeriesRules, RuleBasedStateMachine):
         """
         kept = self.kept()
         ran = self.fork.run(*arguments, *(["--update-worktrees"] if follows else []))
+        if REVERTED in ran.said:
+            assert (ran.code, self.kept()) == (3, kept), ran
+            return self.led((*arguments, *self.answers(ran.said, kept["heads"])), follows=follows)
+        lacking = [branch for branch in self.gone if f"git branch {branch} " in ran.said]
+        if ran.code == 1 and lacking:
+            assert self.kept() == kept, ran
+            self.bring_back(lacking[0])
+            self.met["refused: a branch is gone"] += 1
+            return self.led(arguments, follows=follows)
         if "is checked out in" not in ran.said:
             return kept, ran
         assert (ran.code, self.kept()) == (1, kept), ran
@@ -107,6 +124,39 @@ class Stack(SeriesRules, RuleBasedStateMachine):
             )
             assert any(old.get(path) != new.get(path) for path in paths), paths
         return again, ran
+
+    def answers(self, asked, heads) -> list[str]:
+        """What a person says of the PRs that main reverts, as options of a sync."""
+        options = []
+        for number in map(int, re.findall(rf"#(\d+) landed, {REVERTED}", asked)):
+            found = [
+                reverted
+                for commit, reverted in self.reverts.items()
+                if reverted.number == number
+                and not reverted.ended_by
+                and commit in self.fork.contained(heads["main"])
+                and self.lack(number, commit, heads)
+            ]
+            assert found, asked
+            for reverted in found:
+                reverted.is_answered = True
+            keeps = found[0].keeps
+            options.append(f"--{'keep' if keeps else 'drop'}-reverted={number}")
+            if keeps:
+                self.landed.pop(number, None)
+                self.named.pop(number, None)
+                self.saying.add(number)
+            self.met["kept, though main reverts it" if keeps else "let go with a revert"] += 1
+        return options
+
+    def lack(self, number, commit, heads) -> list[str]:
+        """The heads that hold a PR and not the commit of main that reverts it."""
+        heads = [heads[row.branch] for row in live(self.rows).values()]
+        return [
+            head
+            for head, known in zip(heads, map(self.fork.contained, heads), strict=True)
+            if commit not in known and not self.work_on[number].isdisjoint(known)
+        ]
 
     @rule(
         work=some_works,
@@ -313,9 +363,9 @@ class Stack(SeriesRules, RuleBasedStateMachine):
     def killed(self, arguments, where) -> None:
         kept = self.kept()
         ran = self.fork.run(*arguments, kill=where)
-        if ran.code == 1:
+        if ran.code == 1 or (ran.code == 3 and not (self.fork.state / "stopped.json").exists()):
             assert self.kept() == kept
-            assert any(self.checkouts.changes.values())
+            assert any(self.checkouts.changes.values()) or self.reverts
             return
         if ran.code != KILLED:
             self.synced(ran, kept)

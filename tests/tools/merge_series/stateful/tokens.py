@@ -26,7 +26,19 @@ NAMES = "megatron/core/names.py"
 READS = "megatron/core/reads.py"
 STATE = "megatron/core/parallel_state.py"
 EDITED = "megatron/core/edited.py"
+LOCK = "x.lock"
+GENERATED = {ALLOWLIST, LOCK}
 SLOTS = 2
+
+# Writes the lock anew: a row for every line of a text file, with the pin that it finds.
+LOCKER = """\
+import pathlib, re
+lock = pathlib.Path("x.lock")
+pins = dict(re.findall("^(l[0-9]+)==([0-9]+)$", lock.read_text(), re.M)) if lock.exists() else {}
+texts = "\\n".join(file.read_text() for file in pathlib.Path().glob("*.txt"))
+lines = sorted(re.findall("^l[0-9]+$", texts, re.M))
+lock.write_text("".join(f"{line}=={pins.get(line, 1)}\\n" for line in lines))
+"""
 
 PARALLEL_STATE = b"""\
 import torch
@@ -43,6 +55,8 @@ def get_group():
     return _GROUP
 """
 
+# Kinds of tokens that come and go by a revert.
+_REVERTED = {"line", "name", "read", "argument", "keyword", "path"}
 _MARKERS = re.compile(rb"^(<{7}|={7}|>{7}|\|{7})( |$)", re.MULTILINE)
 _HEADER = re.compile(r"^== (\S+): part 0, ", re.MULTILINE)
 
@@ -52,7 +66,8 @@ class Token:
     """One thing that a branch holds or does not.
 
     Attributes:
-        kind: ``line``, ``name``, ``read``, ``path``, ``list`` for the allowlist itself, ``end``
+        kind: ``line``, ``name``, ``read``, ``path``, ``list`` for the allowlist itself, ``lock``
+            for the lock itself, ``pin`` of a line there (``file``) to a version (``slot``), ``end``
             where a file was deleted, ``argument`` of a call upstream, or ``keyword`` that an edit
             of the series adds there.
         file: The file it is in, by the name it was made under: a file may be renamed.
@@ -82,10 +97,40 @@ class Tokens:
         self._made.append(Token(kind, file, slot, text))
         return number
 
+    def make_again(self, number: int) -> int:
+        """Make a token that was taken out once more, with its text; the number is its event."""
+        self._made.append(self.token(number))
+        return len(self._made)
+
     def alive(self, events: Events, kind: str) -> dict[int, Token]:
-        """The tokens of a kind that events leave standing, by number."""
+        """The tokens of a kind that events leave standing, by number and sorted by text.
+
+        Of those that were made again, the newest is there.
+        """
         numbers = (n for n in sorted(events) if n > 0 and -n not in events)
-        return {n: self._made[n - 1] for n in numbers if self._made[n - 1].kind == kind}
+        found = {self.token(n): n for n in numbers if self.token(n).kind == kind}
+        return {n: token for token, n in sorted(found.items(), key=lambda item: item[0].text)}
+
+    def taken_out(self, events: Events, numbers: Iterable[int]) -> Events:
+        """The events that take tokens out, however often they were made."""
+        gone = {self.token(n) for n in numbers}
+        return frozenset(-n for n in events if n > 0 and self.token(n) in gone)
+
+    def against(self, events: Events, held: Events) -> Events | None:
+        """The events that take others back where ``held`` is; None if people would not do so."""
+        undone = []
+        for event in sorted(events):
+            if self.token(event).kind not in _REVERTED or (event < 0 and self.is_place(event)):
+                return None
+            if event > 0 and event in held and -event not in held:
+                undone.append(-event)
+            elif event < 0 and {event, -event} <= held:
+                undone.append(self.make_again(-event))
+        return frozenset(undone)
+
+    def is_place(self, event: int) -> bool:
+        """Whether an event is about where a file stands."""
+        return self.token(event).kind == "path"
 
     def files(self, events: Events) -> list[str]:
         """The text files that hold a line, by the name they were made under."""
@@ -94,10 +139,11 @@ class Tokens:
     def known_as(self, events: Events, file: str) -> str:
         """The name of a text file on a branch; one that was deleted comes again as another."""
         there = [name for name in self.files(events) if name.partition("+")[0] == file]
-        before = {token.file for token in map(self._token, events)}
+        before = {self.token(event).file for event in events}
         return min(there, default=f"{file}+{len(self._made)}" if file in before else file)
 
-    def _token(self, event: int) -> Token:
+    def token(self, event: int) -> Token:
+        """The token that an event makes or takes out."""
         return self._made[abs(event) - 1]
 
     def paths(self, events: Events, file: str) -> set[str]:
@@ -170,6 +216,21 @@ class Tokens:
         reads = Counter(Read(READS, token.text, "get_group", "accessor") for token in found)
         return allowlist.render(reads).encode()
 
+    def lock(self, events: Events) -> bytes | None:
+        """The lock with the newest pin of every line, or None where a branch has none."""
+        if not self.alive(events, "lock"):
+            return None
+        pins: dict[str, int] = {}
+        for token in self.alive(events, "pin").values():
+            pins[token.file] = max(token.slot, pins.get(token.file, 1))
+        lines = sorted(token.text for token in self.alive(events, "line").values())
+        return "".join(f"{line}=={pins.get(line, 1)}\n" for line in lines).encode()
+
+    def generated(self, events: Events) -> dict[str, bytes]:
+        """The files that are made again from the others, where a branch has them."""
+        files = {ALLOWLIST: self.allowlist(events), LOCK: self.lock(events)}
+        return {path: text for path, text in files.items() if text is not None}
+
 
 _SLOTS = range(SLOTS)
 
@@ -210,9 +271,12 @@ def faults(tokens: Tokens, events: Events, tree: Tree) -> list[str]:
         allowed = tokens.paths(events, file) if file else set()
         if allowed and path not in allowed:
             wrong.append(f"{path}: stands there and not at {' or '.join(sorted(allowed))}")
-    listed = tree.get(ALLOWLIST)
-    if listed != tokens.allowlist(events):
-        wrong.append(f"{ALLOWLIST}: {listed!r} and not {tokens.allowlist(events)!r}")
+    generated = tokens.generated(events)
+    wrong += [
+        f"{path}: {tree.get(path)!r} and not {generated.get(path)!r}"
+        for path in sorted(GENERATED)
+        if tree.get(path) != generated.get(path)
+    ]
     return wrong
 
 
@@ -224,8 +288,20 @@ def _differing(what: str, found: list[str], tokens: Tokens, events: Events, kind
     return told + ([f"{what} too many: {', '.join(more)}"] if more else [])
 
 
+def _raise(tokens: Tokens, events: Events, place: int) -> Events:
+    """Raise the pin of one of the lines, where there is a lock."""
+    lines = list(tokens.alive(events, "line").values())
+    if not lines or not tokens.alive(events, "lock"):
+        return frozenset()
+    versions = [token.slot for token in tokens.alive(events, "pin").values()]
+    line = lines[place % len(lines)].text
+    return frozenset([tokens.make("pin", line, 1 + max(versions, default=1))])
+
+
 def change(tokens: Tokens, events: Events, edit: "Edit") -> Events:
     """What a person's edit adds to the events of a branch: nothing, where it finds nothing."""
+    if edit.file == LOCK:
+        return _raise(tokens, events, edit.slot)
     kind = {NAMES: "name", READS: "read", EDITED: "argument"}.get(edit.file, "line")
     file = tokens.known_as(events, edit.file) if kind == "line" else edit.file
     there = {n: t for n, t in tokens.alive(events, kind).items() if t.file == file}
@@ -239,15 +315,16 @@ def change(tokens: Tokens, events: Events, edit: "Edit") -> Events:
             if kind == "line" and not there:
                 made.append(tokens.make("path", file))
             gone = slot[-1:] if edit.action == "replace" else []
-            return frozenset([*made, *(-n for n in gone)])
+            return frozenset(made) | tokens.taken_out(events, gone)
         case "remove":
             # A file without any line is deleted, not left with its headings.
             gone = slot[-1:] if kind != "line" or len(there) > 1 else []
-            return frozenset(-n for n in gone)
+            return tokens.taken_out(events, gone)
         case "delete":
-            return frozenset([tokens.make("end", file), *(-n for n in [*there, *paths])])
+            gone = [*there, *paths]
+            return frozenset([tokens.make("end", file)]) | tokens.taken_out(events, gone)
         case "rename":
-            return frozenset([tokens.make("path", file, 1), *(-n for n in paths)])
+            return frozenset([tokens.make("path", file, 1)]) | tokens.taken_out(events, paths)
     raise AssertionError(edit.action)
 
 
@@ -286,11 +363,7 @@ def written(
         if file in tokens.files(after):
             stands = stood & paths or paths or stood
             files[max(stands, default=f"{file}.txt")] = tokens.text(after, file)
-    files |= tokens.code(after)
-    listed = tokens.allowlist(after)
-    if listed is not None:
-        files[ALLOWLIST] = listed
-    return files
+    return files | tokens.code(after) | tokens.generated(after)
 
 
 def _touched(tokens: Tokens, before: Events, after: Events, kind: str) -> list[Token]:
