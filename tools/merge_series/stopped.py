@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from carry.carried import Carrier
 from merge_series import messages, person
+from merge_series.history import FOLLOWS, OVERRULES
 from merge_series.merger import Merger
 from merge_series.messages import BY_PERSON
 from merge_series.operations import Operations, Pending, StoppedSync
@@ -122,7 +123,8 @@ class Handover:
                     ExitCode.WAITING,
                 )
         for trailer in planned.trailers:
-            if trailer not in said:
+            is_answer = trailer.startswith((f"{OVERRULES}: ", f"{FOLLOWS}: "))
+            if is_answer and trailer not in said:
                 amend = f"git commit --amend --no-edit --trailer {shlex.quote(trailer)}"
                 raise Refusal(
                     f"{self._operations.worktree}: the commit's message no longer records "
