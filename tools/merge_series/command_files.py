@@ -2,7 +2,8 @@
 
 A tool that keeps what it finds, as those for lock files do, makes of its start what that says. So
 it starts from git's merge of the file, which has the changes of both sides, and where they conflict
-from what the merged side has: what main raised may not be taken back in silence.
+from what the merged side has: what main raised may not be taken back in silence. Nor may what the
+branch had: of its lines those that are not made again are told.
 """
 
 import hashlib
@@ -14,10 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from merge_series.made import FAILS, Made
+from merge_series.not_kept import not_kept
 from merge_series.regenerate import SECTION, Command, CommandFailed, commands, run
 from stack.errors import Refusal
 from stack.git_answers import Entry, GitFailure, Sha
-from stack.merging import THEIRS, Merge
+from stack.merging import BASE, OURS, THEIRS, Conflict, Merge
 from stack.pathspecs import matching
 from stack.repository import Repository
 
@@ -31,6 +33,7 @@ class Merging:
         source: What is merged: ``main`` or a PR's name.
         ours: Head of the branch.
         theirs: The commit merged in.
+        bases: The commits that count as their merge bases.
         merged: What git made of it.
     """
 
@@ -38,12 +41,17 @@ class Merging:
     source: str
     ours: Sha
     theirs: Sha
+    bases: tuple[Sha, ...]
     merged: Merge
 
     @property
     def name(self) -> str:
         """The merge, as a refusal names it: ``expert-offsets: merging main``."""
         return f"{self.branch}: merging {self.source}"
+
+    def conflict(self, path: str) -> Conflict | None:
+        """What git left in conflict at a path; None if nothing."""
+        return next((one for one in self.merged.conflicts if one.path == path), None)
 
 
 class CommandFiles:
@@ -85,7 +93,7 @@ class CommandFiles:
         command = self.commands[path]
         inputs = self._inputs(command, tree)
         self._check_inputs(command, tree, inputs, merging)
-        conflict = next((c for c in merging.merged.conflicts if c.path == path), None)
+        conflict = merging.conflict(path)
         if conflict is not None:
             offered = conflict.stages.get(THEIRS)
         elif self._is_of_one_side(command, inputs, start, merging):
@@ -104,7 +112,26 @@ class CommandFiles:
             other = Entry(start.mode, theirs.oid)
             return self._from_merge(command, inputs, start, other, merging)
         how = command.how(whose)
-        return self._make(command, inputs, start, merging, how), how
+        made = self._make(command, inputs, start, merging, how)
+        if whose == merging.source:
+            how = self._with_lost(how, command, start, made, merging)
+        return made, how
+
+    def _with_lost(
+        self, how: str, command: Command, theirs: Entry, made: Entry, merging: Merging
+    ) -> str:
+        """How a file was made from the text of what is merged in, and what of the branch's went."""
+        entry, path = self._repository.entry, command.path
+        conflict = merging.conflict(path)
+        if conflict is None:
+            ours, bases = entry(merging.ours, path), [entry(base, path) for base in merging.bases]
+        else:  # It knows of renames.
+            ours, bases = conflict.stages.get(OURS), [conflict.stages.get(BASE)]
+        if ours is None:
+            return how
+        old = [base.oid for base in bases if base is not None]
+        lost = not_kept(self._repository, old, ours.oid, theirs.oid, made.oid)
+        return "; ".join((how, *lost))
 
     def _check_inputs(
         self, command: Command, tree: Sha, inputs: Mapping[str, Entry], merging: Merging
@@ -154,7 +181,7 @@ class CommandFiles:
         if not fails:
             # Only now is it known that it was the text.
             self._made.keep(key, command.path, FAILS)
-        return made, from_theirs
+        return made, self._with_lost(from_theirs, command, theirs, made, merging)
 
     def _make(
         self,

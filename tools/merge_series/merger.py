@@ -322,7 +322,9 @@ class Merger:
             # Nothing is merged, so what is generated is as true as before.
             return MadeAgain(tree, None, {}, ())
         branch, source = planned.pull_request.branch, planned.source_name
-        merging = Merging(branch, source, planned.ours, planned.theirs, merged)
+        ours, theirs, beyond = planned.ours, planned.theirs, planned.beyond
+        bases = self._repository.merge_bases(ours, theirs) if beyond is None else (beyond.base,)
+        merging = Merging(branch, source, ours, theirs, bases, merged)
         return self._generated.make_again(tree, merging)
 
 

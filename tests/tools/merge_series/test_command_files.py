@@ -113,9 +113,79 @@ def test_both_sides_raise_a_pin_and_it_is_said_whose_text_it_was(locked):
     assert pins(locked, "a") == pins(locked, "b") == pins(locked, "main")
     assert locked.message("a").splitlines()[2:4] == [
         "Conflicted, and how each was settled:",
-        f"- {LOCK}: made again by `{sys.executable} {locked.tool}` from the text of main",
+        f"- {LOCK}: made again by `{sys.executable} {locked.tool}` from the text of main; {BOTH}",
     ]
     assert "\n\nNo file conflicted.\n\n" in locked.message("b")
+
+
+BOTH = "1 line of the branch's where both sides had changed something is not in it: `p1==1.5`"
+
+
+@pytest.mark.parametrize(
+    ("own", "lost"),
+    [
+        ({"p6": "1.7"}, f"1 line that only the branch had changed is not in it: `p6==1.7`; {BOTH}"),
+        (
+            dict.fromkeys(("p3", "p4", "p5", "p6"), "7"),
+            "4 lines that only the branch had changed are not in it: `p3==7`, `p4==7`, `p5==7` "
+            f"and 1 more; {BOTH}",
+        ),
+        # git makes one conflict of them.
+        (
+            {"p2": "1.7"},
+            BOTH.replace("1 line", "2 lines").replace("is not", "are not") + ", `p2==1.7`",
+        ),
+        # The very text that main has elsewhere.
+        ({"p7": "1.0"}, BOTH),
+    ],
+)
+def test_what_the_text_of_main_loses_of_the_branch_is_said(locked, own, lost):
+    locked.declare("#1 a main")
+    locked.grow("a", "main", {LOCK: raised(locked, "main", p1="1.5", **own)})
+    locked.commit("main", {LOCK: raised(locked, "main", p1="1.6")}, "Raise p1")
+    done = synced(locked)
+    assert pins(locked, "a") == pins(locked, "main")
+    how = f"made again by `{sys.executable} {locked.tool}` from the text of main; {lost}"
+    assert f"- {LOCK}: {how}\n" in locked.message("a")
+    assert f"conflicted: {how} " in f"{' '.join(done.err.split())} "
+
+
+def test_a_line_is_looked_for_where_it_stood(locked):
+    # As in a lock file with a line for the version alone: main has that of another package.
+    locked.declare("#1 a main")
+    text = "".join(f"[p{number}]\n1.0\n\n" for number in range(8))
+    locked.commit("main", {LOCK: text}, "Have a line for each version")
+    configure(locked, "command", "true")
+    locked.git("branch", "a", "main")
+
+    def versions(**new):
+        return "".join(f"[p{number}]\n{new.get(f'p{number}', '1.0')}\n\n" for number in range(8))
+
+    locked.commit("a", {LOCK: versions(p1="1.5", p6="3.6")}, "Raise p1 and p6")
+    locked.commit("main", {LOCK: versions(p1="1.6", p3="3.6")}, "Raise p1 and p3")
+    synced(locked)
+    assert (
+        f"- {LOCK}: made again by `true` from the text of main; 1 line that only the branch had "
+        "changed is not in it: `3.6`; 1 line of the branch's where both sides had changed "
+        "something is not in it: `1.5`\n"
+    ) in locked.message("a")
+
+
+def test_nothing_is_said_of_what_the_command_makes_again(locked):
+    locked.declare("#1 a main")
+    needs = locked.show("main", NEEDS)
+    new = raised(locked, "main", p8="1.0")
+    locked.grow("a", "main", {NEEDS: f"{needs}p8\n", LOCK: new})
+    fewer = needs.replace("p7\n", "")
+    locked.commit("main", {NEEDS: fewer, LOCK: new.replace("p7==1.0\np8==1.0\n", "")}, "Drop p7")
+    done = locked.run("sync")
+    assert done.code == 3  # git's merge of needs conflicts
+    locked.desk = locked.fork / ".git/merge_series/worktree"
+    locked.write({NEEDS: f"{fewer}p8\n"}, locked.desk)
+    locked.git("add", NEEDS, where=locked.desk)
+    assert locked.run("sync", "--continue").code == 0
+    how = f"made again by `{sys.executable} {locked.tool}` from the text of main"
+    assert f"\n- {LOCK}: {how}\n" in locked.message("a")
 
 
 def test_main_needs_one_no_more(locked):
@@ -138,7 +208,8 @@ def test_where_the_command_cannot_read_gits_merge_it_starts_from_what_is_merged(
     done = synced(locked)
     assert locked.show("a", LOCK) == locked.show("main", LOCK)
     how = f"made again by `{sys.executable} {locked.tool}` from the text of main"
-    assert f"Merged cleanly, but made again:\n- {LOCK}: {how}\n" in locked.message("a")
+    lost = "1 line that only the branch had changed is not in it: `p0 needs p7`"
+    assert f"Merged cleanly, but made again:\n- {LOCK}: {how}; {lost}\n" in locked.message("a")
     assert done.err.startswith(f"a: {LOCK} {how} in ")
     before = runs(locked)
     assert before == 2

@@ -34,9 +34,7 @@ def project(names):
 
 
 def part(name):
-    return {
-        f"parts/{name}/pyproject.toml": f'[project]\nname = "{name}"\nversion = "1"\n',
-    }
+    return {f"parts/{name}/pyproject.toml": f'[project]\nname = "{name}"\nversion = "1"\n'}
 
 
 def uv_lock(files, folder):
@@ -146,7 +144,10 @@ def test_where_it_conflicts_it_starts_from_what_is_merged_and_only_that_file_is_
     assert show(made, "by-hand") == "main!!"
     how = made.message("by-hand").splitlines()[5]
     assert how.startswith(f"- {MADE}: made again by `")
-    assert how.endswith("` from the text of #1")
+    assert how.endswith(
+        "` from the text of #1; 1 line of the branch's where both sides had changed something is "
+        "not in it: `branch`"
+    )
     assert made.git("diff", "--name-only", "main", "by-hand", "--", "more", "in") == ""
 
 

@@ -124,7 +124,10 @@ def test_both_sides_need_another_one_at_one_place_of_the_lock_file(project):
     change(project, "a", ("damson", *FIRST), damson="1.0")
     change(project, "main", (*FIRST, "date"), date="1.0", apple="1.1")
     said = synced(project)
-    how = f"made again by `{shlex.join(UV)}` from the text of main"
+    how = (
+        f"made again by `{shlex.join(UV)}` from the text of main; 1 line of the branch's where both "
+        'sides had changed something is not in it: `{ path = "damson-1.0-py3-none-any.whl" },`'
+    )
     assert f"Conflicted, and how each was settled:\n- {LOCK}: {how}\n" in project.message("a")
     assert len(re.findall(r" in \d+\.\d s\n", said)) == 1  # b has a's, made already
     for branch in ("a", "b"):
@@ -144,5 +147,8 @@ def test_main_drops_what_a_package_of_the_branch_needs(project):
     expected = dict.fromkeys(FIRST, "1.0") | {"elder": "1.1", "ale": "1.1", "grape": "1.1"}
     for branch in ("a", "b"):
         assert pins(project, branch) == expected
-    how = f"made again by `{shlex.join(UV)}` from the text of main"
+    how = (
+        f"made again by `{shlex.join(UV)}` from the text of main; 2 lines that only the branch had "
+        'changed are not in it: `version = "1.0"`, `{ path = "ale-1.0-py3-none-any.whl" },`'
+    )
     assert f"Merged cleanly, but made again:\n- {LOCK}: {how}\n" in project.message("a")
