@@ -118,17 +118,17 @@ def test_both_sides_raise_a_pin_and_it_is_said_whose_text_it_was(locked):
     assert "\n\nNo file conflicted.\n\n" in locked.message("b")
 
 
+ALONE = "only the branch had changed"
 BOTH = "1 line of the branch's where both sides had changed something is not in it: `p1==1.5`"
 
 
 @pytest.mark.parametrize(
     ("own", "lost"),
     [
-        ({"p6": "1.7"}, f"1 line that only the branch had changed is not in it: `p6==1.7`; {BOTH}"),
+        ({"p6": "1.7"}, f"1 line that {ALONE} is not in it: `p6==1.7`; {BOTH}"),
         (
             dict.fromkeys(("p3", "p4", "p5", "p6"), "7"),
-            "4 lines that only the branch had changed are not in it: `p3==7`, `p4==7`, `p5==7` "
-            f"and 1 more; {BOTH}",
+            f"4 lines that {ALONE} are not in it: `p3==7`, `p4==7`, `p5==7` and 1 more; {BOTH}",
         ),
         # git makes one conflict of them.
         (

@@ -125,8 +125,8 @@ def test_both_sides_need_another_one_at_one_place_of_the_lock_file(project):
     change(project, "main", (*FIRST, "date"), date="1.0", apple="1.1")
     said = synced(project)
     how = (
-        f"made again by `{shlex.join(UV)}` from the text of main; 1 line of the branch's where both "
-        'sides had changed something is not in it: `{ path = "damson-1.0-py3-none-any.whl" },`'
+        f"made again by `{shlex.join(UV)}` from the text of main; 1 line of the branch's where "
+        'both sides had changed something is not in it: `{ path = "damson-1.0-py3-none-any.whl" },`'
     )
     assert f"Conflicted, and how each was settled:\n- {LOCK}: {how}\n" in project.message("a")
     assert len(re.findall(r" in \d+\.\d s\n", said)) == 1  # b has a's, made already
