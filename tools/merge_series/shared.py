@@ -14,6 +14,7 @@ from carry.carried import Carrier
 from merge_series.history import Commit, History
 from merge_series.plan import is_synced
 from stack.git_answers import Sha
+from stack.refs import branch_ref
 from stack.repository import Repository
 from stack.words import counted
 
@@ -89,18 +90,33 @@ class SharedCommits:
                 lowest, f"holds {held}, as {names} do, and main has such commits: {newer}"
             )
         below = frozenset.intersection(*(closures[n] for n in lowest)).difference(lowest)
-        older = self._older_form(commits, lowest, below & self.history.heads.keys())
+        older, others = self._older_form(commits, lowest, below & self.history.heads.keys())
         if older:
             return OlderForm(lowest, older, self._told(commits, lowest, older))
-        return Missing(lowest, self._undeclared(commits, lowest))
+        return Missing(lowest, self._undeclared(others, lowest))
 
     def _undeclared(self, commits: Sequence[Commit], lowest: tuple[int, ...]) -> str:
         names = _and(f"#{number}" for number in lowest)
+        elsewhere = self._elsewhere(commits[:1], lowest)
+        has = "has" if len(elsewhere) == 1 else "have"
+        others = _and(f"#{number}" for number in elsewhere) if elsewhere else ""
+        of = f" ({others} {has} it in another form)" if others else ""
         return (
             f"holds {_named(commits[0])}, as {names} do, none of which depends on another or on a "
-            f"PR that brings it; {STAYS}: write the dependency that is missing, or {ANEW}"
+            f"PR that brings it{of}; {STAYS}: write the dependency that is missing, or {ANEW}"
             f"{self._fetch_first(commits)}"
         )
+
+    def _elsewhere(self, commits: Sequence[Commit], lowest: tuple[int, ...]) -> list[int]:
+        """The PRs on which no holder depends, nor they on one, that have commits otherwise."""
+        series = self.carrier.series
+        around = frozenset().union(*(series.held[number] for number in lowest))
+        return [
+            number
+            for number in self.history.heads
+            if number not in around and series.held[number].isdisjoint(lowest)
+            if is_synced(series.pull_requests[number]) and self._alike(number, commits)
+        ]
 
     def _told(self, commits: Sequence[Commit], lowest: tuple[int, ...], of: frozenset[int]) -> str:
         """What is said until all holders have something of what came since."""
@@ -130,39 +146,47 @@ class SharedCommits:
 
     def _older_form(
         self, commits: Sequence[Commit], lowest: tuple[int, ...], below: frozenset[int]
-    ) -> frozenset[int]:
-        """The PRs among ``below`` of which commits are an older form; none where that is unsure."""
-        found = {number: self._alike(number, commits) for number in below}
-        alike = frozenset().union(*found.values())
+    ) -> tuple[frozenset[int], Sequence[Commit]]:
+        """The PRs among ``below`` of which commits are an older form, or those that are none."""
+        nothing: frozenset[int] = frozenset()
+        stands_on = self.history.reached(commit.sha for commit in commits)
+        under = [c for c in self.history.commits.values() if c.sha in stands_on and not c.is_merge]
+        found = {number: self._alike(number, under) for number in below}
+        alike: frozenset[Sha] = frozenset().union(*found.values())
         for number in lowest:
             # The whole of one PR within another: there a dependency was removed or is missing.
             others = self.history.mask(lowest) & ~self.history.mask([number])
             head = self.history.heads[number]
             if head not in alike and self.history.held.get(head, 0) & others:
-                return frozenset()
-        matched = frozenset(number for number, shas in found.items() if shas)
-        if matched:
-            return matched
+                return nothing, commits
         closures = self.carrier.series.held
         highest = frozenset(
             n for n in below if not any(n != other and n in closures[other] for other in below)
         )
-        stands_on = self.history.reached(commit.sha for commit in commits)
         # What stands on a PR as it is now is no older form of it.
-        if any(
-            commit.sha in stands_on
+        as_now = {
+            number
             for number in highest
-            for commit in self.history.own(number, closures[number])
-        ):
-            return frozenset()
-        return highest
+            if any(own.sha in stands_on for own in self.history.own(number, closures[number]))
+        }
+        if as_now and not alike:
+            return nothing, commits
+        # What stands above all that is found is another's, unless a PR was written anew as a whole.
+        known = self.history.reached(alike)
+        above = tuple(commit for commit in commits if commit.sha not in known)
+        mine = {commit.sha for commit in commits}
+        of = frozenset(number for number, shas in found.items() if shas & mine)
+        if not above:
+            return of or frozenset(number for number, shas in found.items() if shas), ()
+        anew = frozenset(number for number in highest - as_now if not found[number])
+        return (nothing, above) if not anew or self._elsewhere(above, lowest) else (of | anew, ())
 
     def _alike(self, number: int, commits: Sequence[Commit]) -> frozenset[Sha]:
         """Those of some commits that a PR has in another form: what a rebase keeps is the same."""
         own = self.history.own(number, self.carrier.series.held[number])
         kept = {(commit.author, commit.subject) for commit in own}
         branch = self.carrier.series.pull_requests[number].branch
-        was = self.history.reached(self.left.get(branch, ()))
+        was = self.history.reached((*self.left.get(branch, ()), *self._logged(branch)))
         alike = {c.sha for c in commits if c.sha in was or (c.author, c.subject) in kept}
         for tip in _tips(commits):
             marked = self.repository.run(
@@ -171,6 +195,11 @@ class SharedCommits:
             )  # fmt: skip
             alike.update(Sha(line[1:]) for line in marked.text.split() if line.startswith("="))
         return frozenset(alike.intersection(commit.sha for commit in commits))
+
+    def _logged(self, branch: str) -> list[Sha]:
+        """The heads that git's own log of a branch has, if it keeps one."""
+        listed = self.repository.run("log", "-g", "--format=%H", branch_ref(branch), "--")
+        return list(map(Sha, listed.text.split()))
 
     # Main's own
 

@@ -371,6 +371,55 @@ def test_a_dependency_that_nobody_declared_is_no_older_form(adopted):
     assert refused(adopted).code == 1
 
 
+def made_on(hand, parent):
+    """Two PRs that hold a commit of ``parent`` and say that they stand on #1."""
+    for name in ("left", "right", "top"):
+        hand.git("branch", "-D", name)
+    hand.grow("left", parent, {"left.txt": "1\n"}, {"left.txt": "2\n"})
+    hand.grow("right", "left~1", {"right.txt": "1\n"})
+    hand.declare("#1 par main", "#2 left #1", "#3 right #1")
+    first = hand.heads()["left"]
+    return hand.git("rev-parse", f"{first}~1").strip()
+
+
+def held(hand):
+    return [sentence for sentence in said(hand) if "as #2 and #3 do" in sentence]
+
+
+def undeclared(commit, subject, of=""):
+    text = (
+        f"holds {commit[:12]} '{subject}', as #2 and #3 do, none of which depends on another or on "
+        f"a PR that brings it{of}; {STAYS}: write the dependency that is missing, or {ANEW}"
+    )
+    return [f"SERIES.md:6: #2 {text}", f"SERIES.md:7: #3 {text}"]
+
+
+@pytest.mark.parametrize("third", ["#9 other main", "#9 other #1"])
+def test_what_stands_above_an_older_form_is_no_part_of_it(adopted, third):
+    left = made_on(adopted, "par")
+    # A third PR stands on the older form alone: it is held by others than what stands above.
+    adopted.grow("other", "par", {"other.txt": "1\n"})
+    rebase(adopted)
+    adopted.declare("#1 par main", "#2 left #1", "#3 right #1", third)
+    assert held(adopted) == undeclared(left, "Left 1")
+    assert refused(adopted).code == 1
+
+
+def test_what_a_pr_was_on_which_no_holder_depends_is_a_missing_dependency(adopted):
+    other = adopted.grow("other", "main~1", {"other.txt": "1\n"})
+    for name in ("left", "right", "top"):
+        adopted.git("branch", "-D", name)
+    adopted.grow("left", "other", {"left.txt": "1\n"})
+    adopted.grow("right", "other", {"right.txt": "1\n"})
+    adopted.declare("#1 par main", "#2 left #1", "#3 right #1", "#4 other main")
+    rebase(adopted, "other")
+    has = " (#4 has it in another form)"
+    assert held(adopted) == undeclared(other, "Other 1", has)
+    assert refused(adopted).code == 1
+    adopted.declare("#1 par main", "#4 other main", "#2 left #1,#4", "#3 right #1,#4")
+    assert adopted.run("sync").code == 0
+
+
 def test_a_pr_that_is_whole_in_another_is_no_older_form(adopted):
     left = adopted.heads()["left"]
     rewrite(adopted, "par", ("Do par in one", {"par.txt": "2\n"}))
