@@ -219,7 +219,8 @@ def _told(
     for line in listed.text.splitlines():
         sha, _, name = line.partition(" ")
         yield by_branch[name.partition("/")[2]], Sha(sha), name
-    for branch, left in left_heads(Operations(repository).journal.records()).items():
+    records = Operations(repository).journal.records()
+    for branch, left in left_heads(records, pull_requests.values()).items():
         if branch in by_branch:
             yield by_branch[branch], left.head, f"as it was {left.when}"
 

@@ -1,10 +1,11 @@
 """Where earlier operations left the branches and main, as the journal says."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from merge_series.journal import DoneSync
 from stack.git_answers import Sha
+from stack.model import PullRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +21,36 @@ class Left:
     when: str
 
 
-def left_heads(records: Sequence[DoneSync]) -> dict[str, Left]:
-    """Where the last operation on each branch left it; what was undone is as before it."""
+def left_heads(
+    records: Sequence[DoneSync], pull_requests: Iterable[PullRequest]
+) -> dict[str, Left]:
+    """Where the last operation on each branch left it; what was undone is as before it.
+
+    Args:
+        records: The operations.
+        pull_requests: The PRs on whose branches also those operations were that only merged them.
+    """
+    branches = {pull_request.name: pull_request.branch for pull_request in pull_requests}
     found: dict[str, Left] = {}
     done = [record for record in records if record.state == "done"]
     for record in done:
-        found |= {b: Left(head, f"after {record.name}") for b, head in record.new.items()}
+        heads = {**dict(_merged(record, branches)), **record.new}
+        found |= {b: Left(head, f"after {record.name}") for b, head in heads.items()}
     for record in reversed(records):
         # One that is under way may have moved the branch or not: both heads hold the old one.
         if record.state != "done" and (not done or record.number > done[-1].number):
-            found |= {
-                branch: Left(head, f"before {record.name}")
-                for branch, head in record.old.items()
-                if head is not None
-            }
+            heads = dict(_merged(record, branches))
+            heads |= {branch: head for branch, head in record.old.items() if head is not None}
+            found |= {b: Left(head, f"before {record.name}") for b, head in heads.items()}
     return found
+
+
+def _merged(record: DoneSync, branches: dict[str, str]) -> Iterator[tuple[str, Sha]]:
+    """The branches that an operation merged and did not move, each with its head."""
+    for merge in record.merged:
+        branch = branches.get(merge.source)
+        if branch is not None and branch not in record.new:
+            yield branch, merge.theirs
 
 
 def left_main(records: Sequence[DoneSync]) -> Left | None:

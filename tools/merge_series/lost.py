@@ -81,7 +81,7 @@ class _Finder:
         """Read at once what the branches, and what was left of them, hold beyond main."""
         records = operations.journal.records()
         tips = heads(repository, [pull_request.branch for pull_request in carrier.series])
-        left = {b: last for b, last in left_heads(records).items() if b in tips}
+        left = {b: last for b, last in left_heads(records, carrier.series).items() if b in tips}
         left = {b: last for b, last in left.items() if last.head != tips[b]}
         old_main = left_main(records)
         lines = [last.head for last in left.values()]

@@ -110,7 +110,7 @@ def branch_heads(repository: Repository, pull_requests: tuple[PullRequest, ...])
         fetched = {pr.branch: _fetched(repository, pr.branch) for pr in missing}
         some = [pr for pr in missing if fetched[pr.branch]] or missing[:1]
         what = " and ".join(f"{pr.name} has no branch {pr.branch}" for pr in some)
-        left = left_heads(Operations(repository).journal.records()).get(some[0].branch)
+        left = left_heads(Operations(repository).journal.records(), some).get(some[0].branch)
         left = left if left and repository.resolve(left.head) else None
         begin = left.head[:12] if left else "COMMIT"
         commands = [f"git branch {pr.branch} {fetched[pr.branch] or begin}" for pr in some]

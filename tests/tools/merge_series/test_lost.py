@@ -308,3 +308,41 @@ def test_before_the_first_sync_main_may_be_anything(hand):
     hand.grow("a", "main", {"a.txt": "1\n"})
     assert main_row(hand)["note"] == "nothing was synced yet"
     assert lost(hand) == []
+
+
+@pytest.fixture
+def merged(synced):
+    """A sync has merged what an author added to a, and did not move a itself."""
+    synced.grown = synced.commit("a", {"a.txt": "2\n"}, "Go on")
+    assert synced.run("sync").code == 0
+    assert synced.heads()["a"] == synced.grown
+    return synced
+
+
+def test_a_branch_that_lacks_what_was_merged_of_it_is_refused(merged):
+    merged.git("branch", "-f", "a", merged.synced["a"])
+    new = merged.grown[:12]
+    text = (
+        f"branch a was rewritten: it no longer holds {new}, its head after sync 2; review links "
+        f"into what was pushed of it broke; put it back (git branch -f a {new}) or keep both (on "
+        f"it: git merge -s ours {new}), then sync again"
+    )
+    assert refused(merged, *SYNCS) == text
+    assert lost(merged) == [text]
+
+
+def test_a_branch_that_is_gone_comes_back_with_all_that_was_merged_of_it(merged):
+    merged.git("branch", "-D", "a")
+    new = merged.grown[:12]
+    assert refused(merged, *SYNCS) == (
+        f"{merged.fork}: #1 has no branch a here; bring it back as it was after sync 2: "
+        f"git branch a {new}"
+    )
+    merged.git("branch", "a", new)
+    assert lost(merged) == []
+    assert merged.run("undo").code == 0
+    merged.git("branch", "-D", "a")
+    assert refused(merged, *SYNCS) == (
+        f"{merged.fork}: #1 has no branch a here; bring it back as it was before sync 2: "
+        f"git branch a {new}"
+    )
