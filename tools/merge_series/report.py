@@ -74,8 +74,11 @@ def done_table(done: DoneSync, subject: str) -> Group | Text:
 
 def reachable(before: int, lost: int) -> str:
     """That no commit was lost, or how many were."""
+    now = before - lost
+    verb = "is" if now == 1 else "are"
     return (
-        f"{before} commits stood on the branches before; {before - lost} of them are reachable now."
+        f"{counted(before, 'commit')} stood on the branches before; {now} of them {verb} "
+        "reachable now."
     )
 
 

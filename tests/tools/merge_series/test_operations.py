@@ -148,5 +148,5 @@ def test_the_log_counts_what_a_rewrite_lost(synced):
     synced.git("branch", "--force", "by-hand", "main")
     done = synced.run("log")
     assert done.err.splitlines()[-1] == (
-        "3 commits stood on the branches before; 1 of them are reachable now."
+        "3 commits stood on the branches before; 1 of them is reachable now."
     )
