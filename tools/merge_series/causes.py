@@ -52,6 +52,23 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class Did:
+    """A side by the commits with which it did something.
+
+    Attributes:
+        told: They, as people name them; the side's name where none is known.
+        count: How many they are.
+    """
+
+    told: str
+    count: int
+
+    def __str__(self) -> str:
+        """The side as a sentence names it."""
+        return self.told
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """What both sides did to a path.
 
@@ -82,11 +99,11 @@ class Sides:
     main: Sha
     heads: Mapping[str, Sha]
 
-    def did(self, stage: int, path: str) -> str:
+    def did(self, stage: int, path: str) -> Did:
         """A side by the commits with which it changed a path."""
         return self._told(stage, self._that_did(stage, path))
 
-    def ended(self, stage: int, path: str) -> str:
+    def ended(self, stage: int, path: str) -> Did:
         """A side by the commit with which it removed a path, or moved it away."""
         return self._told(stage, self._changed(stage, path)[:1])
 
@@ -113,14 +130,16 @@ class Sides:
             did[stage] = self._told(stage, commits or self._that_did(stage, conflict.path))
         return self.both(did, f"changed {places.told(found)}")
 
-    def both(self, did: Mapping[int, str], what: str) -> Cause:
+    def both(self, did: Mapping[int, Did], what: str) -> Cause:
         """What both sides did, each of them told by its commits."""
         by = {
-            stage: f"by {told.removeprefix(f"{self.names[stage]}'s ")}"
-            for stage, told in did.items()
-            if told != self.names[stage]
+            stage: f"by {side.told.removeprefix(f"{self.names[stage]}'s ")}"
+            for stage, side in did.items()
+            if side.count
         }
-        return Cause(f"{did[OURS]} and {did[THEIRS]} both {what}", by)
+        # With three commits or more it would not be clear of which.
+        both = "" if any(side.count > 1 for side in did.values()) else "both "
+        return Cause(f"{did[OURS]} and {did[THEIRS]} {both}{what}", by)
 
     def _changes(self, conflict: Conflict, stage: int) -> Iterator[places.Change]:
         old, new = conflict.stages[BASE].oid, conflict.stages[stage].oid
@@ -188,9 +207,9 @@ class Sides:
         """What a side has and the other has not."""
         return self.commits[stage], f"^{self.commits[OURS if stage == THEIRS else THEIRS]}"
 
-    def _told(self, stage: int, commits: Sequence[Commit]) -> str:
+    def _told(self, stage: int, commits: Sequence[Commit]) -> Did:
         if not commits:
-            return self.names[stage]
+            return Did(self.names[stage], 0)
         owned: dict[str, list[str]] = {}
         for commit in commits[:_NAMED]:
             owner = self._owner(stage, commit.sha)
@@ -198,7 +217,7 @@ class Sides:
             owned.setdefault(owner, []).append(f"{commit}{number}")
         told = " and ".join(f"{owner}'s {', '.join(listed)}" for owner, listed in owned.items())
         more = len(commits) - _NAMED
-        return f"{told} and {more} more" if more > 0 else told
+        return Did(f"{told} and {more} more" if more > 0 else told, len(commits))
 
     def _owner(self, stage: int, commit: Sha) -> str:
         """Whose a commit is: main's, or the lowest branch's that holds it."""

@@ -100,8 +100,8 @@ def _told(kind: str, paths: Sequence[str], group: Sequence[Conflict], sides: Sid
                 "let it go as main did"
             )
         case "binary", (path, *_) if not group[0].driver:
-            changed = [sides.did(stage, path) for stage in (OURS, THEIRS)]
-            told = f"{' and '.join(changed)} both changed this binary file"
+            did = {stage: sides.did(stage, path) for stage in (OURS, THEIRS)}
+            told = sides.both(did, "changed this binary file").told
         case _:
             told = None
     return told

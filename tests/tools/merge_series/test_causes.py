@@ -92,7 +92,7 @@ def test_every_commit_that_changed_the_lines_counts_and_some_are_named(stack):
     ]
     named = ", ".join(f"{mains[n][:12]} 'Write (#{70 + n})'" for n in (4, 3, 2))
     assert told(stack) == (
-        f"the branch's {low[:12]} 'Change it' and main's {named} and 2 more both changed line 3"
+        f"the branch's {low[:12]} 'Change it' and main's {named} and 2 more changed line 3"
     )
 
 
@@ -108,7 +108,7 @@ def test_what_took_lines_out_is_named_and_what_changed_the_line_beside_is_not(st
     back = stack.commit("low", {"f": text(l10=None, l11="low")}, "Take one out as well")
     assert told(stack) == (
         f"the branch's {back[:12]} 'Take one out as well', {low[:12]} 'Change two' and main's "
-        f"{gone[:12]} 'Take two out (#77)' both changed line 10"
+        f"{gone[:12]} 'Take two out (#77)' changed line 10"
     )
 
 
@@ -135,7 +135,7 @@ def test_a_merge_that_settled_the_lines_is_named_as_one(stack):
     settled = stack.git("rev-parse", "low")[:12]
     assert told(stack) == (
         f"the branch's merge {settled} 'Merge main into low', {low[:12]} 'Change it' and main's "
-        f"{main[:12]} 'Change f (#78)' both changed line 3"
+        f"{main[:12]} 'Change f (#78)' changed line 3"
     )
 
 
