@@ -16,7 +16,7 @@ from functools import cached_property
 
 from merge_series.made import FAILS, Made
 from merge_series.not_kept import not_kept
-from merge_series.regenerate import SECTION, Command, CommandFailed, commands, run
+from merge_series.regenerate import Command, CommandFailed, commands, run
 from stack.errors import Refusal
 from stack.git_answers import Entry, GitFailure, Sha
 from stack.merging import BASE, OURS, THEIRS, Conflict, Merge
@@ -137,7 +137,7 @@ class CommandFiles:
         self, command: Command, tree: Sha, inputs: Mapping[str, Entry], merging: Merging
     ) -> None:
         """Tell of a pathspec that matches nothing, once, and refuse where none matches."""
-        setting = f"git config {SECTION}{command.path}.input"
+        setting = f"git config {command.setting('input')}"
         if command.inputs and not inputs:
             raise Refusal(
                 f"{setting}: no file of the merged tree matches {' '.join(command.inputs)}; "
@@ -214,9 +214,7 @@ class CommandFiles:
             files = matching(self._repository, tree, command.inputs)
         except GitFailure as failure:
             said = failure.answer.stderr.strip().removeprefix("fatal: ")
-            raise Refusal(
-                f"git config {SECTION}{command.path}.input: {said}; correct it"
-            ) from failure
+            raise Refusal(f"git config {command.setting('input')}: {said}; correct it") from failure
         files.pop(command.path, None)
         return files
 

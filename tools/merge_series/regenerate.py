@@ -70,6 +70,10 @@ class Command:
         stats = [(str(path), path.stat()) for path in there]
         return tuple((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
 
+    def setting(self, name: str) -> str:
+        """The key of one of its settings in the git configuration."""
+        return f"{SECTION}{self.path}.{name}"
+
     def how(self, start: str = "") -> str:
         """How the file came about, as a phrase.
 
@@ -130,8 +134,8 @@ def run(repository: Repository, command: Command, tree: Sha) -> bytes:
         _run(command, place, Path(folder) / "output")
         if file.is_symlink() or not file.is_file():
             raise Refusal(
-                f"{command.path}: {command.line} left no file there; correct "
-                f"git config {SECTION}{command.path}.command"
+                f"{command.path}: {command.line} left no file there; no branch has moved; correct "
+                f"git config {command.setting('command')}"
             )
         return file.read_bytes()
 
@@ -191,8 +195,8 @@ def _run(command: Command, place: Path, output: Path) -> None:
             )
         except OSError as error:
             raise Refusal(
-                f"{command.path}: {command.line} cannot be run: {error.strerror}; install "
-                f"it, or correct git config {SECTION}{command.path}.command"
+                f"{command.path}: {command.line} cannot be run: {error.strerror}; no branch has "
+                f"moved; install it, or correct git config {command.setting('command')}"
             ) from error
         try:
             status = process.wait(command.timeout)
@@ -204,16 +208,20 @@ def _run(command: Command, place: Path, output: Path) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     if status is None:
-        limit = f"did not end within {command.timeout:g} seconds (see its timeout setting)"
-        raise Refusal(_failed(command, limit, output))
+        limit = f"did not end within {command.timeout:g} seconds"
+        raise Refusal(_failed(command, limit, "timeout", output))
     if status:
-        raise CommandFailed(_failed(command, f"failed with status {status}", output))
+        raise CommandFailed(_failed(command, f"failed with status {status}", "command", output))
 
 
-def _failed(command: Command, what: str, output: Path) -> str:
+def _failed(command: Command, what: str, setting: str, output: Path) -> str:
     lines = _end(output).decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]
-    shown = ":\n" + "\n".join(f"  {line}" for line in lines) if lines else " and said nothing"
-    return f"{command.path}: {command.line} {what}{shown}"
+    nothing = "" if lines else " and said nothing"
+    shown = ":\n" + "\n".join(f"  {line}" for line in lines) if lines else ""
+    return (
+        f"{command.path}: {command.line} {what}{nothing}; no branch has moved; correct what it "
+        f"finds, or git config {command.setting(setting)}{shown}"
+    )
 
 
 def _end(output: Path) -> bytes:

@@ -94,6 +94,8 @@ def untimed(text):
 
 FILL = python("import os; open('made.txt', 'w').write(' '.join(sorted(os.listdir('in'))))")
 MADE = "made.txt"
+MOVED = "no branch has moved"
+CORRECT = f"{MOVED}; correct what it finds, or git config {SETTING.format(MADE)}"
 
 
 @pytest.fixture
@@ -213,12 +215,15 @@ def test_what_a_person_committed_gets_its_files_made_again_on_top(made):
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("print('no'); print('way'); raise SystemExit(3)", "failed with status 3:\n  no\n  way\n"),
-        ("raise SystemExit(3)", "failed with status 3 and said nothing\n"),
+        (
+            "print('no'); print('way'); raise SystemExit(3)",
+            f"failed with status 3; {CORRECT}.command:\n  no\n  way\n",
+        ),
+        ("raise SystemExit(3)", f"failed with status 3 and said nothing; {CORRECT}.command\n"),
         *(
             (
                 f"import os; os.remove('made.txt'){more}",
-                f"left no file there; correct git config {SETTING.format(MADE)}.command\n",
+                f"left no file there; {MOVED}; correct git config {SETTING.format(MADE)}.command\n",
             )
             for more in ("", "; os.symlink('in/a', 'made.txt')")
         ),
@@ -243,7 +248,7 @@ def test_a_command_that_is_not_there_is_named(made):
         1,
         (
             "error: made.txt: `/nowhere/tool --lock` cannot be run: No such file or directory; "
-            f"install it, or correct git config {SETTING.format(MADE)}.command\n"
+            f"{MOVED}; install it, or correct git config {SETTING.format(MADE)}.command\n"
         ),
     )
 
@@ -297,7 +302,7 @@ def test_a_git_that_a_command_runs_finds_no_repository(made, monkeypatch):
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     done = made.run("sync")
     assert done.code == 1
-    assert "failed with status 128:\n  fatal: not a git repository" in done.err
+    assert f"failed with status 128; {CORRECT}.command:\n  fatal: not a git repository" in done.err
 
 
 def test_a_command_that_takes_too_long_is_ended_with_all_it_started(made, tmp_path):
@@ -308,7 +313,7 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_started(made, tmp_pa
     made.commit("main", {"README": "new\n"}, "Add a readme")
     done = made.run("sync")
     assert done.code == 1
-    assert done.err.endswith("did not end within 1.5 seconds (see its timeout setting):\n  begun\n")
+    assert done.err.endswith(f"did not end within 1.5 seconds; {CORRECT}.timeout:\n  begun\n")
     time.sleep(4)
     assert not proof.exists()
 
