@@ -79,10 +79,14 @@ class GeneratedFiles:
         """Every file that is made again, as ``generated_paths`` has them."""
         return generated_paths(self._repository, self._carrier)
 
-    def how(self, path: str, source: str) -> str:
-        """How a file that conflicts is made again when ``source`` is merged, as a phrase."""
+    def will(self, path: str, source: str) -> str:
+        """How a file that conflicts will be made again when ``source`` is merged, as a phrase.
+
+        It is what a person reads of a merge that waits for them.
+        """
         command = self._commands.commands.get(path)
-        return REGENERATED if command is None else command.how(source)
+        how = REGENERATED if command is None else command.how(source)
+        return f"will be {how} with --continue"
 
     def make_again(self, tree: Sha, merging: Merging) -> MadeAgain:
         """Make the generated files of a merged tree again, also where git merged them cleanly.

@@ -198,7 +198,7 @@ class Merger:
                 message = messages.refreshed(REFRESH_FILES_SUBJECT, others, again.allowlist)
             self._check_named(before, again.tree, others)
             head = self._repository.commit_tree(again.tree, [commit], message)
-        files = _with_stale([*settled, *more], again)
+        files = self._with_stale(planned, [*settled, *more], again)
         record = self._record(planned, head, files, again.allowlist)
         self._remember(merged, before, commit, record.settled, by_person)
         return record
@@ -208,7 +208,7 @@ class Merger:
     ) -> MergeRecord:
         """Commit a merged tree whose only open files are generated ones."""
         again = self._make_again(planned, merged, tree)
-        files = _with_stale(settled, again)
+        files = self._with_stale(planned, settled, again)
         self._check_named(merged.tree, again.tree, files)
         message = messages.whole(
             planned.subject,
@@ -220,6 +220,18 @@ class Merger:
         )
         commit = self._repository.commit_tree(again.tree, [planned.ours, planned.theirs], message)
         return self._record(planned, commit, files, again.allowlist)
+
+    def _with_stale(
+        self, planned: Planned, settled: Sequence[SettledFile], again: MadeAgain
+    ) -> tuple[SettledFile, ...]:
+        """Files in conflict, each with how it was made if it was, and those that were stale."""
+        known = []
+        for file in settled:
+            how = again.how.get(file.path, file.how)
+            if how == self._generated.will(file.path, planned.source_name):
+                how = BY_PERSON  # who put there what is not made again, such as a link
+            known.append(replace(file, how=how))
+        return (*known, *_stale({file.path for file in settled}, again))
 
     def _check_named(self, before: Sha, after: Sha, files: Iterable[SettledFile]) -> None:
         """See that a tree differs from git's own merge only in files that the message names.
@@ -296,7 +308,7 @@ class Merger:
             if conflict.path in generated.paths and _is_kept(conflict):
                 # What it is made again from, once the whole tree is known.
                 content = self._repository.read_blob(conflict.stages[THEIRS].oid)
-                how = generated.how(conflict.path, planned.source_name)
+                how = generated.will(conflict.path, planned.source_name)
                 ends.append(Settled(conflict.path, _mode(conflict), content, how))
                 continue
             sources = sources or self._sources(planned, merged)
@@ -341,12 +353,6 @@ def _mode(conflict: Conflict) -> str:
     base, ours = conflict.stages.get(BASE), conflict.stages[OURS]
     is_theirs = base is not None and base.mode == ours.mode
     return (conflict.stages[THEIRS] if is_theirs else ours).mode
-
-
-def _with_stale(settled: Sequence[SettledFile], again: MadeAgain) -> tuple[SettledFile, ...]:
-    """Files in conflict, each with how it was made if it was, and those that were stale."""
-    known = (replace(file, how=again.how.get(file.path, file.how)) for file in settled)
-    return (*known, *_stale({file.path for file in settled}, again))
 
 
 def _stale(known: Collection[str], again: MadeAgain) -> list[SettledFile]:

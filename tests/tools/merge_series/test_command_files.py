@@ -147,7 +147,8 @@ def test_what_the_text_of_main_loses_of_the_branch_is_said(locked, own, lost):
     assert pins(locked, "a") == pins(locked, "main")
     how = f"made again by `{sys.executable} {locked.tool}` from the text of main; {lost}"
     assert f"- {LOCK}: {how}\n" in locked.message("a")
-    assert f"conflicted: {how} " in f"{' '.join(done.err.split())} "
+    assert f"conflicted: {how} 1 commit stood on" in " ".join(done.err.split())
+    assert done.err.endswith("1 commit stood on the branches before; 1 of them is reachable now.\n")
 
 
 def test_a_line_is_looked_for_where_it_stood(locked):
@@ -227,8 +228,9 @@ def test_a_lock_that_fails_from_either_text_is_refused(locked):
     assert (done.code, done.err) == (
         1,
         (
-            f"error: {LOCK}: `{sys.executable} {locked.tool}` failed with status 1:\n"
-            "  y is not locked\n"
+            f"error: {LOCK}: `{sys.executable} {locked.tool}` failed with status 1; no branch has "
+            "moved; correct what it finds, or git config "
+            f"{SETTING.format(LOCK, 'command')}:\n  y is not locked\n"
         ),
     )
     assert locked.heads() == before
@@ -241,7 +243,8 @@ def test_a_command_that_fails_on_the_text_of_one_side_is_refused(locked):
     locked.commit("main", {NEEDS: "s\n"}, "Need what there is not")
     done = locked.run("sync")
     assert (done.code, runs(locked)) == (1, 1)
-    assert done.err.endswith("failed with status 1:\n  there is no s\n")
+    setting = SETTING.format(LOCK, "command")
+    assert done.err.endswith(f", or git config {setting}:\n  there is no s\n")
 
 
 @pytest.mark.parametrize("mover", ["main", "a"])
@@ -339,6 +342,7 @@ def stopped(locked):
     done = locked.run("sync")
     assert done.code == 3, done.err
     assert runs(locked) == 1
+    locked.said = done.err
     locked.desk = locked.fork / ".git/merge_series/worktree"
     return locked
 
@@ -483,6 +487,23 @@ def test_it_starts_from_what_a_person_staged(stopped):
     assert pins(stopped, "b")["p1"] == "1.8"
     how = f"made again by `{sys.executable} {stopped.tool}` from the text of a person"
     assert f"- {LOCK}: {how}\n" in stopped.message("b")
+
+
+def test_a_stop_says_that_the_file_is_not_made_yet(stopped):
+    assert "\np1==1.6\n" in (stopped.desk / LOCK).read_text()
+    how = f"made again by `{sys.executable} {stopped.tool}` from the text of #1"
+    said = " ".join(stopped.said.split())
+    assert f" Settled already: {LOCK}: will be {how} with --continue " in said
+    assert settle(stopped).code == 0
+    assert f"- {LOCK}: {how}; {BOTH}\n" in stopped.message("b")
+
+
+def test_a_link_that_a_person_put_there_is_theirs(stopped):
+    (stopped.desk / LOCK).unlink()
+    (stopped.desk / LOCK).symlink_to(NEEDS)
+    assert settle(stopped).code == 0
+    assert stopped.git("ls-tree", "b", LOCK).startswith("120000 ")
+    assert f"- {LOCK}: by a person\n" in stopped.message("b")
 
 
 def test_one_that_a_person_removed_is_theirs(stopped):
