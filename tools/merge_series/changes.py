@@ -77,10 +77,18 @@ def refuse_changes(
     return tuple(str(change) for change in found if change.is_told)
 
 
-def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> dict[int, str]:
+def landings_seen(
+    repository: Repository, carrier: Carrier, main: Sha, said: Said | None = None
+) -> dict[int, str]:
     """A sentence for each PR that seems to have landed and is not marked so, by its number.
 
     Nothing is proven and nothing written.
+
+    Args:
+        repository: The fork.
+        carrier: The series.
+        main: The commit of main.
+        said: What a person said of PRs that landed, where a sync waits that knows it.
 
     Raises:
         Refusal: It cannot be told which commit of main is a PR's landing.
@@ -90,7 +98,7 @@ def landings_seen(repository: Repository, carrier: Carrier, main: Sha) -> dict[i
         return {}
     line = MainLine.read(repository, main, known)
     history = History.read(repository, known, main)
-    reverted = read_reverted(carrier, line, history, main, Said())
+    reverted = read_reverted(carrier, line, history, main, said or Said())
     landed = {
         seen.pull_request.number: f"{seen.pull_request.name} seems to have landed in main as "
         f"{line.commits[seen.place]}{_elsewhere(seen, line.commits[seen.place])}."

@@ -1,6 +1,6 @@
 """What is ahead of a sync that stops, as far as that can be known before a person settles it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from merge_series.operations import Pending
@@ -22,16 +22,16 @@ class Forecast:
     waits: dict[str, tuple[str, ...]] = field(default_factory=dict)
     is_whole: bool = True
 
-    def told(self, first: Pending | None) -> Iterator[str]:
+    def told(self, first: Pending | None, heard: Collection[str] = ()) -> Iterator[str]:
         """It as lines.
 
         Args:
             first: The merge that waits, which was told already.
+            heard: What ``parts`` gave at the last stop, which is not told again.
         """
-        for stop in self.stops:
-            yield from needs_a_person(stop, also=first is not None)
-        for branch, why in self.refused.items():
-            yield f"{branch}: refused as it stands: {why}"
+        for part in self.parts(also=first is not None):
+            if part not in heard:
+                yield from part.splitlines()
         by_what: dict[tuple[str, ...], list[str]] = {}
         for branch, on in self.waits.items():
             by_what.setdefault(on, []).append(branch)
@@ -40,6 +40,13 @@ class Forecast:
             yield f"{_listed(branches)} {waits} for {_listed(on)}."
         if not self.is_whole:
             yield "Whether more merges need a person then is known only once these are settled."
+
+    def parts(self, *, also: bool) -> Iterator[str]:
+        """What is told of each merge that is not made, lines in one."""
+        for stop in self.stops:
+            yield "\n".join(needs_a_person(stop, also=also))
+        for branch, why in self.refused.items():
+            yield f"{branch}: refused as it stands: {why}"
 
 
 def needs_a_person(stop: Pending, *, also: bool = False) -> Iterator[str]:

@@ -65,6 +65,7 @@ class StoppedSync:
         state: ``preparing`` until the merge stands in the worktree.
         said: What a person said of PRs that landed.
         update_worktrees: Whether branches follow where they are checked out.
+        told: What was told of merges ahead, a text each.
     """
 
     main_name: str
@@ -75,6 +76,7 @@ class StoppedSync:
     state: Literal["preparing", "waiting"]
     said: Said = field(default_factory=Said)
     update_worktrees: bool = False
+    told: tuple[str, ...] = ()
 
 
 class Operations:
@@ -243,7 +245,8 @@ def _stopped(data: dict[str, Any]) -> StoppedSync:
     beyond = None if beyond is None else Beyond.from_json(beyond)
     trailers = tuple(data["pending"].get("trailers", ()))
     brought = BroughtMain.from_json(data["pending"].get("brought"))
+    told = tuple(data.get("told", ()))
     more = {"settled": settled, "beyond": beyond, "trailers": trailers, "brought": brought}
     pending = Pending(**{**data["pending"], **more})
     said = Said.from_json(data["said"])
-    return StoppedSync(**{**data, "merged": merged, "pending": pending, "said": said})
+    return StoppedSync(**{**data, "merged": merged, "pending": pending, "said": said, "told": told})

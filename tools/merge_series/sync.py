@@ -60,6 +60,7 @@ class Synced:
         earlier: How many of them stood at the last stop already.
         pending: The merge that waits for a person, if any.
         ahead: What else a person is needed for, as far as it is known.
+        heard: What of that the last stop told already.
         commits_before: Commits that the branches had beyond main before.
         commits_lost: Those of them that their branches no longer reach; always 0.
         landed: PRs found landed that SERIES.md does not call so yet, each with the commit of main.
@@ -72,6 +73,7 @@ class Synced:
     earlier: int
     pending: Pending | None
     ahead: Forecast
+    heard: tuple[str, ...]
     commits_before: int
     commits_lost: int
     landed: dict[int, Sha]
@@ -194,8 +196,7 @@ class Syncer:
         tips = new_heads(waiting.heads, (*waiting.merged, record))
         self._repository.read_ancestry(waiting.main, tips.values())
         merges = self._merge_all(waiting.main, waiting.heads, (*waiting.merged, record))
-        earlier = len(waiting.merged)
-        return self._end(waiting.main_name, waiting.main, waiting.heads, merges, earlier)
+        return self._end(waiting.main_name, waiting.main, waiting.heads, merges, waiting)
 
     def _begin(self, main_name: str, said: Said) -> tuple[Sha, Heads, Merges]:
         """Check what can be checked, then make the merges.
@@ -301,7 +302,7 @@ class Syncer:
         main: Sha,
         old: Heads,
         merges: Merges,
-        earlier: int = 0,
+        before: StoppedSync | None = None,
     ) -> Synced:
         merged, pending = merges.made, merges.pending
         if pending is not None:
@@ -315,10 +316,11 @@ class Syncer:
                 state="preparing",
                 said=self._landings.reverted.said,
                 update_worktrees=follows,
+                told=tuple(merges.ahead.parts(also=True)),
             )
             self._handover(main).offer(waiting, merges.stopped[0])
-            return self._synced(main, old, merges, earlier)
-        synced = self._synced(main, old, merges, earlier)
+            return self._synced(main, old, merges, before)
+        synced = self._synced(main, old, merges, before)
         if synced.commits_lost:
             raise Refusal(
                 f"{synced.commits_lost} commits would no longer be reachable; nothing was moved; "
@@ -334,7 +336,9 @@ class Syncer:
         self._operations.forget_stopped()
         return synced
 
-    def _synced(self, main: Sha, old: Heads, merges: Merges, earlier: int = 0) -> Synced:
+    def _synced(
+        self, main: Sha, old: Heads, merges: Merges, stopped: StoppedSync | None = None
+    ) -> Synced:
         merged, pending = merges.made, merges.pending
         before, lost = count_commits(self._repository, main, old, new_heads(old, merged))
         landed = {
@@ -346,7 +350,17 @@ class Syncer:
         diff = "" if rewrite is None else rewrite.diff
         reverted = dict(self._landings.reverted.said.reverted)
         return Synced(
-            main, merged, earlier, pending, merges.ahead, before, lost, landed, reverted, diff
+            main=main,
+            merged=merged,
+            earlier=0 if stopped is None else len(stopped.merged),
+            pending=pending,
+            ahead=merges.ahead,
+            heard=() if stopped is None else stopped.told,
+            commits_before=before,
+            commits_lost=lost,
+            landed=landed,
+            reverted=reverted,
+            series_diff=diff,
         )
 
     def _rewrite(self) -> Rewrite | None:

@@ -9,7 +9,7 @@ import click
 from carry.carried import Carrier
 from merge_series import help_texts as texts
 from merge_series import report
-from merge_series.forecast import Forecast, needs_a_person
+from merge_series.forecast import needs_a_person
 from merge_series.operations import Pending
 from merge_series.place import Place
 from merge_series.plan import heads_by_number
@@ -151,11 +151,11 @@ def _show(result: Synced, worktree: Path | None, *, as_json: bool) -> ExitCode:
         if worktree is None:
             people.print(_DRY_RUN)
         return ExitCode.DONE
-    _show_stop(pending, result.ahead, worktree)
+    _show_stop(pending, result, worktree)
     return ExitCode.WAITING
 
 
-def _show_stop(pending: Pending, ahead: Forecast, worktree: Path | None) -> None:
+def _show_stop(pending: Pending, result: Synced, worktree: Path | None) -> None:
     for line in needs_a_person(pending):
         _say(line)
     # A file that is settled in part stands above, with what is left of it.
@@ -164,7 +164,7 @@ def _show_stop(pending: Pending, ahead: Forecast, worktree: Path | None) -> None
         people.print("Settled already:")
     for file in settled:
         people.print(f"  {file.path}: {file.how}")
-    for line in ahead.told(pending):
+    for line in result.ahead.told(pending, result.heard):
         _say(line)
     if worktree is None:
         people.print(_DRY_RUN)

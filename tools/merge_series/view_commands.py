@@ -40,7 +40,8 @@ def status_command(place: Place, *, as_json: bool) -> None:
         found = changes(repository, carrier, operations, place.main, main)
         said = [str(change) for change in found]
         try:
-            landed = list(landings_seen(repository, carrier, main).values())
+            answered = None if waiting is None else waiting.said
+            landed = list(landings_seen(repository, carrier, main, answered).values())
         except Refusal as refusal:
             landed = [str(refusal)]
         behind = (*landed, *left_behind(repository, carrier, main).values())

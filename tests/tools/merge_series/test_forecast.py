@@ -107,6 +107,21 @@ def test_a_stop_tells_what_is_new_since_the_last_one(stack):
     assert stack.show("d", "f") == "one\nboth\nthree\n"
 
 
+def test_a_later_stop_does_not_tell_again_of_what_is_still_ahead(stack):
+    stack.commit("c", changed(h="c"), "Change h")
+    stack.commit("main", changed(h="main"), "Change h (#79)")
+    stack.declare("#1 a main", "#3 c #1", "#2 b main", "#4 d #2,#3", "#5 e main")
+    first = stack.run("sync")
+    assert "b: merging main needs a person as well for:" in lines(first)
+    second = settle(stack, f="both")
+    assert "c: merging #1 needs a person for:" in lines(second)
+    assert not [line for line in lines(second) if "as well for" in line or "  g: " in line]
+    third = settle(stack, h="both")
+    told = lines(third)
+    at = told.index("b: merging main needs a person for:")
+    assert told[at + 1].startswith("  g: ")
+
+
 def test_status_names_them_and_leaves_nothing_behind(stack):
     stack.git("status")
     before = stack.contents()

@@ -212,6 +212,20 @@ def test_what_more_a_revert_does_may_conflict_and_the_answer_is_remembered(stack
     assert "nothing was changed" in stack.run("sync").err
 
 
+def test_status_says_of_a_sync_that_waits_that_it_was_answered(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    stack.commit("child", {"new.txt": "child\n"}, "Add a file")
+    stack.commit("main", {"new.txt": "main\n"}, "Add it too")
+    asked = "a sync asks what becomes of it"
+    assert asked in " ".join(stack.run("status").err.split())
+    assert stack.run("sync", "--drop-reverted", "1").code == 3
+    told = " ".join(stack.run("status").err.split())
+    assert asked not in told
+    assert "A sync waits for a person at child" in told
+
+
 def test_undo_takes_an_answer_back_and_redo_brings_it_again(stack):
     stack.squash("parent", "Do parent (#1)")
     assert stack.run("sync").code == 0
