@@ -197,20 +197,19 @@ class Reverted:
 
     def step(self, pull_request: PullRequest, tip: Sha, merged: Sha) -> Planned | None:
         """What a branch has to merge before ``merged``, so that it keeps what is to be kept."""
-        kept = [
+        held = [
             revert
             for one, revert in self._coming(pull_request, tip, merged)
-            if not self._goes(revert)
-            and not self._is_over(revert, merged)
-            and not self._is_kept(revert, merged)
-            and self._has(one, tip)
+            if not self._goes(revert) and not self._is_over(revert, merged) and self._has(one, tip)
         ]
+        kept = [revert for revert in held if not self._is_kept(revert, merged)]
         if not kept:
             return None
         above = kept[0].commit.parents[0]
         if not self.repository.is_ancestor(above, tip):
             return Planned(pull_request, None, tip, above)
-        at_once = [revert for revert in kept if revert.commit == kept[0].commit]
+        # What ``merged`` keeps of the same commit as well: this merge comes before it.
+        at_once = [revert for revert in held if revert.commit == kept[0].commit]
         return self._keeping(pull_request, tip, at_once)
 
     def trailers(self, pull_request: PullRequest, tip: Sha, merged: Sha) -> tuple[str, ...]:

@@ -267,6 +267,31 @@ def test_one_commit_may_revert_two_prs_with_an_answer_each(hand):
     assert "nothing was changed" in hand.run("sync").err
 
 
+@pytest.mark.parametrize("parent", ["#1", "main"])
+def test_one_commit_may_revert_two_prs_that_are_both_kept(hand, parent):
+    on = "#2" if parent == "#1" else "#1,#2"
+    hand.declare("#1 one main", f"#2 two {parent}", f"#3 three {on}")
+    hand.grow("one", "main", {"one.txt": "1\n"})
+    hand.grow("two", "one" if parent == "#1" else "main", {"two.txt": "2\n"})
+    hand.grow("three", "one", {"three.txt": "3\n"})
+    hand.git("switch", "--quiet", "three")
+    hand.git("merge", "--quiet", "--no-edit", "two")
+    hand.git("switch", "--quiet", "main")
+    landed = [hand.squash(branch, f"Do {branch} (#{n})") for branch, n in (("one", 1), ("two", 2))]
+    assert hand.run("sync").code == 0
+    hand.git("revert", "--no-commit", *reversed(landed))
+    ids = "\n".join(f"This reverts commit {sha}." for sha in reversed(landed))
+    hand.git("commit", "--quiet", "-m", f"Take both back\n\n{ids}")
+    done = hand.run("sync", "--keep-reverted", "1", "--keep-reverted", "2")
+    assert done.code == 0, done.err
+    notes = {"notes.txt", "shared.txt"}
+    two = {"two.txt", "one.txt"} if parent == "#1" else {"two.txt"}
+    assert hand.files("one").keys() == notes | {"one.txt"}
+    assert hand.files("two").keys() == notes | two
+    assert hand.files("three").keys() == notes | {"one.txt", "two.txt", "three.txt"}
+    assert "nothing was changed" in hand.run("sync").err
+
+
 @pytest.mark.parametrize("place", ["HEAD", "HEAD~1"])
 @pytest.mark.parametrize("is_absorbed", [True, False])
 def test_a_revert_of_one_of_two_commits(hand, place, is_absorbed):
