@@ -14,11 +14,15 @@ from merge_series.mainline import MainCommit, MainLine, patch_id, read_commits
 from stack.git_answers import Sha
 from stack.model import Series
 
-_COMMIT = re.compile(r"\b[Rr]everts? commits? ([0-9a-f]{7,64})\b")
+_COMMIT = re.compile(r"\b(?:[Rr]everts?|[Bb]ack(?:s|ed)? out) commits? ([0-9a-f]{7,64})\b")
 _PULL = re.compile(r"\b[Rr]everts (?:[\w.-]+/[\w.-]+)?#([1-9][0-9]*)\b")
 _AGAIN = re.compile(r"\b[Rr]e-?(?:lands?|applies)(?: of)? (?:[\w.-]+/[\w.-]+)?#([1-9][0-9]*)\b")
-_TITLE = re.compile(r"^(?:\[[^\]]*\]\s*)*(revert|reapply|re-?land)\b[:\s]*(.+)$", re.IGNORECASE)
+_TITLE = re.compile(
+    r"^(?:\[[^\]]*\]\s*)*(revert|back(?:s|ed)? out|reapply|re-?land)\b[:\s]*(.+)$", re.IGNORECASE
+)
 _QUOTED = re.compile(r"^[\"'](.*)[\"'](?:\s*\(#[0-9]+\))?$")
+_QUOTES = re.compile(r"(?P<mark>[\"'])(.+?)(?P=mark)(?:\s*\(#[0-9]+\))?(?:[\s,&]|and\b)*")
+_NUMBERS = re.compile(r"(?:PRs? )?(?:#[1-9][0-9]*(?:[\s,&]|and\b)*)+")
 _NUMBER = re.compile(r"\s*\(#([1-9][0-9]*)\)$")
 _MERGED = re.compile(r"^Merge pull request #([1-9][0-9]*) from ")
 _RECORDED = re.compile(r"^(?:Record that|Merge) #([1-9][0-9]*) (?:as it )?landed in main$")
@@ -212,7 +216,7 @@ class _Reader:
 
     def _read(self, commit: MainCommit, title: str, number: int | None) -> _Meaning:
         said = _TITLE.match(title)
-        is_again = said is not None and said[1].lower() != "revert"
+        is_again = said is not None and not _is_back(said[1])
         takes: dict[int, list[Sha]] = {}
         brings: set[int] = set()
         for other in self._about(commit, "" if said is None else said[2]):
@@ -246,6 +250,7 @@ class _Reader:
             texts = [title, _inside(title)]
             texts += [_NUMBER.sub("", text) for text in texts]
             found = [self._by_title[text] for text in texts if text in self._by_title][:1]
+            found = found or [self._by_title[t] for t in _listed(title) if t in self._by_title]
         if not found:
             numbers = map(int, _PULL.findall(commit.message))
             found = [self._by_number[one] for one in numbers if one in self._by_number]
@@ -270,6 +275,11 @@ class _Reader:
         if number is not None and int(number[1]) in self._numbers:
             yield int(number[1])
             return
+        numbers = _NUMBERS.match(title)
+        if numbers is not None:
+            found = map(int, re.findall("[0-9]+", numbers[0]))
+            yield from (one for one in found if one in self._numbers)
+            return
         yield from (pr.number for pr in self._series if pr.title == bare)
 
 
@@ -279,13 +289,23 @@ def _inside(title: str) -> str:
     return title if quoted is None else quoted[1]
 
 
+def _listed(title: str) -> list[str]:
+    """The titles that one quotes one after another; none where it is anything else."""
+    return [] if _QUOTES.sub("", title) else [found[2] for found in _QUOTES.finditer(title)]
+
+
+def _is_back(word: str) -> bool:
+    """Whether the word that begins a title takes back what the title is about."""
+    return word.lower().startswith(("revert", "back"))
+
+
 def _core(title: str) -> tuple[bool, str]:
     """What a title is about in the end, and whether it brings that rather than takes it back."""
     said = _TITLE.match(title)
     if said is None:
         return True, title
     brings, core = _core(_inside(said[2]))
-    return said[1].lower() != "revert" or not brings, core
+    return not _is_back(said[1]) or not brings, core
 
 
 def _heading(commit: MainCommit) -> tuple[str, int | None]:

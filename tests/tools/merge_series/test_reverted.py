@@ -292,6 +292,33 @@ def test_one_commit_may_revert_two_prs_that_are_both_kept(hand, parent):
     assert "nothing was changed" in hand.run("sync").err
 
 
+@pytest.mark.parametrize(
+    "title",
+    [
+        'Revert "Do two (#2)" and "Do one (#1)" (#77)',
+        'Revert "Do two", "Do one"',
+        "Revert #2 and #1 (#77)",
+        "Back out #1, #2: they break CI (#77)",
+    ],
+)
+def test_a_title_may_name_several_prs(hand, title):
+    hand.declare("#1 one main", "#2 two #1", "#3 three #2")
+    hand.grow("one", "main", {"one.txt": "1\n"})
+    hand.grow("two", "one", {"two.txt": "2\n"})
+    hand.grow("three", "two", {"three.txt": "3\n"})
+    for branch, number in (("one", 1), ("two", 2)):
+        hand.squash(branch, f"Do {branch} (#{number})")
+    assert hand.run("sync").code == 0
+    hand.git("revert", "--no-commit", "HEAD", "HEAD~1")
+    hand.git("commit", "--quiet", "-m", title)
+    asked = hand.run("sync")
+    assert (asked.code, "#1 landed, and" in asked.err, "#2 landed, and" in asked.err) == (
+        3,
+        True,
+        True,
+    )
+
+
 @pytest.mark.parametrize("place", ["HEAD", "HEAD~1"])
 @pytest.mark.parametrize("is_absorbed", [True, False])
 def test_a_revert_of_one_of_two_commits(hand, place, is_absorbed):
@@ -400,6 +427,8 @@ def test_an_author_who_went_on_after_the_revert_loses_nothing(stack):
         'Revert "Do parent (#1)"',
         'Revert "Do parent (#1)" (#5)',
         "Revert Do parent",
+        "Back out #1: it breaks CI (#5)",
+        "Take it back\n\nThis backs out commit {landing}.",
         "[core] revert: Do parent (#1)",
         "Take it back (#5)\n\nReverts NVIDIA/Megatron-LM#1",
         "Take it back\n\nThis reverts commit {landing}.",
