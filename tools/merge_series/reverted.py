@@ -112,11 +112,12 @@ class Reverted:
         given += [f"{OPTIONS[answer]} {number}" for number, answer in self.said.reverted.items()]
         for number in self.reopened:
             pull_request = carrier.series.pull_requests[number]
-            if not self._is_there(pull_request.branch):
+            if not self._holds(pull_request):
+                has = "lacks what landed" if self._is_there(pull_request.branch) else "is not here"
                 raise Refusal(
-                    f"{self.repository.directory}: {pull_request.name} has no branch "
-                    f"{pull_request.branch} here, which is to be open again; make it where its "
-                    f"commits are: {self._branch(pull_request)}"
+                    f"{self.repository.directory}: {pull_request.name} is to be open again, and "
+                    f"its branch {pull_request.branch} {has}; make it where its commits are: "
+                    f"{self._branch(pull_request)}, then run this again"
                 )
         questions = [self._question(carrier, number, given) for number in self.unanswered]
         if questions:
@@ -164,7 +165,7 @@ class Reverted:
         )
         is_landed = pull_request is not None and pull_request.state == "landed"
         is_open = f", and have SERIES.md say that #{number} is open again" if is_landed else ""
-        if pull_request is not None and not self._is_there(pull_request.branch):
+        if pull_request is not None and not self._holds(pull_request):
             keep = f"{self._branch(pull_request)} && {keep}"
         return (
             f"{self.unanswered[number]}; nothing was merged. To keep its lines in "
@@ -172,9 +173,16 @@ class Reverted:
         )
 
     def _branch(self, pull_request: PullRequest) -> str:
-        number = pull_request.number
-        head = self.heads.get(number) or self.left.get(number, Sha("COMMIT"))
-        return f"git branch {shlex.quote(pull_request.branch)} {head[:12]}"
+        number, name = pull_request.number, pull_request.branch
+        head = self.left.get(number) or self.heads.get(number, Sha("COMMIT"))
+        force = "--force " if self._is_there(name) else ""
+        return f"git branch {force}{shlex.quote(name)} {head[:12]}"
+
+    def _holds(self, pull_request: PullRequest) -> bool:
+        """Whether the branch of a PR is there; of one that landed, with the head that landed."""
+        tip = self.repository.resolve(branch_ref(pull_request.branch))
+        head = self.left.get(pull_request.number) if pull_request.state == "landed" else None
+        return tip is not None and (head is None or self.repository.is_ancestor(head, tip))
 
     def _is_there(self, branch: str) -> bool:
         return self.repository.resolve(branch_ref(branch)) is not None

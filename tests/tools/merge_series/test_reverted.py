@@ -397,8 +397,8 @@ def test_a_branch_that_is_gone_is_made_again_to_be_open(stack):
     assert (done.code, done.err) == (
         1,
         (
-            f"error: {stack.fork}: #1 has no branch parent here, which is to be open again; make "
-            f"it where its commits are: {make}\n"
+            f"error: {stack.fork}: #1 is to be open again, and its branch parent is not here; "
+            f"make it where its commits are: {make}, then run this again\n"
         ),
     )
     stack.git("branch", "parent", head)
@@ -578,3 +578,24 @@ def test_what_whoever_merged_it_added_is_kept_as_well(stack):
     for branch in ("parent", "child", "top"):
         assert stack.files(branch)["parent.txt"] == "parent\nedited\n"
     assert "nothing was changed" in stack.run("sync").err
+
+
+@pytest.mark.parametrize("state", ["gone", "main", "older main"])
+def test_keeping_needs_a_branch_that_holds_the_pr(stack, state):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    landed = stack.git("rev-parse", "parent")
+    revert(stack)
+    stack.git("branch", "-D", "parent")
+    if state != "gone":
+        stack.git("branch", "parent", {"main": "main", "older main": "main~2"}[state])
+    before = stack.heads()
+    done = stack.run("sync", "--keep-reverted", "1")
+    assert (done.code, stack.heads()) == (1, before), done.err
+    force = "" if state == "gone" else "--force "
+    command = f"git branch {force}parent {landed[:12]}"
+    assert f"{command}, then run this again" in done.err
+    stack.git(*command.split()[1:])
+    assert stack.run("sync", "--keep-reverted", "1").code == 0
+    assert held(stack, "parent")
+    assert held(stack, "child")
