@@ -44,7 +44,7 @@ def status_command(place: Place, *, as_json: bool) -> None:
             landed = list(landings_seen(repository, carrier, main, answered).values())
         except Refusal as refusal:
             landed = [str(refusal)]
-        behind = (*landed, *left_behind(repository, carrier, main).values())
+        behind = [*landed, *left_behind(repository, carrier, main).values()]
         gone = lost(repository, carrier, operations, place.main, main)
         said += newer_mains(repository, place.main, main)
         ahead = Forecast()
@@ -53,7 +53,7 @@ def status_command(place: Place, *, as_json: bool) -> None:
             try:
                 ahead = foresee(repository, carrier, operations, place.main)
             except Refusal as refusal:
-                said += [] if str(refusal) in said else [str(refusal)]
+                behind += [] if str(refusal) in said else [str(refusal)]
         killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:
         branches = [_status_json(row) for row in rows]

@@ -226,6 +226,15 @@ def test_status_says_of_a_sync_that_waits_that_it_was_answered(stack):
     assert "A sync waits for a person at child" in told
 
 
+def test_commands_that_status_names_stay_whole(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    said = stack.run("status").err.splitlines()
+    for option in ("--keep-reverted", "--drop-reverted"):
+        assert any(stack.typed(f"sync {option} 1") in line for line in said), said
+
+
 def test_undo_takes_an_answer_back_and_redo_brings_it_again(stack):
     stack.squash("parent", "Do parent (#1)")
     assert stack.run("sync").code == 0
