@@ -244,7 +244,7 @@ def test_settings_change_no_conflict(fork, name, value):
     mine, before, main = (fork.git(*named, commit) for commit in ("first", "first~2", "main"))
     assert " ".join(why.split()) == (
         f"e/three: the branch's {mine} put d/three into a directory that main's {main} renamed; "
-        f"it may belong at e/three text: the branch's {mine}, {before} and main's {main} both "
+        f"it may belong at e/three text: the branch's {mine}, {before} and main's {main} "
         "changed lines 1-2 second waits for first. Whether more merges need a person then is known "
         "only once these are settled."
     )

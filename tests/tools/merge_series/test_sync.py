@@ -126,7 +126,7 @@ def test_an_edited_file_with_a_commit_by_hand_on_top_goes_to_a_person(world):
     assert done.code == 3
     assert (
         f"megatron/core/names.py: the branch's {world.named('offsets')}, "
-        f"{world.named('offsets~')} and main's {world.named('main')} both changed lines 9-10; the "
+        f"{world.named('offsets~')} and main's {world.named('main')} changed lines 9-10; the "
         "branch holds more in this file than its edits applied to main"
     ) in " ".join(done.err.split())
     assert world.heads() == before

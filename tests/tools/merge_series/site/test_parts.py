@@ -204,6 +204,7 @@ def commits(merges):
             "2026-01-02",
             f"{kind}{number}",
             (),
+            (),
             "",
         )
         for number, kind in enumerate(merges)
