@@ -4,13 +4,12 @@ Branches only gain commits. So what was added to the series can be merged in, an
 of it stays in every branch that holds it.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from carry.carried import Carrier
 from merge_series.gone import Heads
-from merge_series.history import Commit, History
+from merge_series.history import BROUGHT, Commit, History
 from merge_series.mainline import MainCommit, MainLine, Seen, look
 from merge_series.operations import Operations
 from merge_series.plan import sources, synced_pull_requests
@@ -24,7 +23,6 @@ from stack.model import PullRequest
 from stack.repository import Repository
 
 _AS_IT_IS = " (with the state landed or superseded, if it is)"
-_MERGED = re.compile(r"^Merge .* from #([1-9][0-9]*)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +217,7 @@ class _Finder:
         told: dict[int, int] = {}  # by PR: the branches that hold a merge of it
         for sha, held in left.items():
             commit = self.history.commits[sha]
-            merged = _MERGED.match(commit.subject) if commit.is_merge else None
+            merged = BROUGHT.match(commit.subject) if commit.is_merge else None
             if merged is not None and commit.parents[1] in left:
                 number = self._now(int(merged[1]), commit.parents[1])
                 suspects.append(_Suspect(held, frozenset([number]), self._gone(number)))

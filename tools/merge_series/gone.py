@@ -9,12 +9,11 @@ Hosts do not write into SERIES.md: a row may still be open then, and main alone 
 landed.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from carry.carried import Carrier
-from merge_series.history import ABSORBS
+from merge_series.history import ABSORBS, BROUGHT, MERGED_BY_HOST, TAKEN_AS_LANDED
 from merge_series.landed_form import has_merged_files
 from merge_series.left import left_heads
 from merge_series.mainline import MainCommit, MainLine, read_commits
@@ -26,9 +25,6 @@ from stack.model import PullRequest
 from stack.repository import Repository
 
 _FIELDS = 4
-_ABOVE = re.compile(r"^Merge .* from #([1-9][0-9]*)$")
-_IN_MAIN = re.compile(r"^Merge pull request #([1-9][0-9]*) from ")
-_LANDED = re.compile(r"^(?:Record that|Merge) #([1-9][0-9]*) (?:as it )?landed in main$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +125,7 @@ def _named(repository: Repository, main: Sha, number: int) -> MainCommit | None:
 
 def _merged_by(commit: MainCommit) -> int | None:
     """The PR that its subject says it merges."""
-    found = _IN_MAIN.match(commit.subject)
+    found = MERGED_BY_HOST.match(commit.subject)
     return None if found is None else int(found[1])
 
 
@@ -233,10 +229,10 @@ def _merged(repository: Repository, tips: Iterable[Sha]) -> Iterator[tuple[int, 
     )
     fields = decode(answer.stdout).split("\0")
     for sha, parents, subject, absorbed in zip(*[iter(fields)] * _FIELDS, strict=False):
-        landed = _LANDED.match(subject)
+        landed = TAKEN_AS_LANDED.match(subject)
         if landed is not None:
             for head in absorbed.split():
                 yield int(landed[1]), Sha(head), f"absorbed by {sha[:12]}"
-        merged = _ABOVE.match(subject) or _IN_MAIN.match(subject)
+        merged = BROUGHT.match(subject) or MERGED_BY_HOST.match(subject)
         if merged is not None:
             yield int(merged[1]), Sha(parents.split()[1]), f"merged by {sha[:12]}"

@@ -18,6 +18,12 @@ OVERRULES = "Overrules"
 FOLLOWS = "Follows"
 KEEPS = "Keeps"
 
+# What subjects say: a merge that brings a PR into another, a host's merge of one into main, and the
+# merge by which a branch has one as it landed.
+BROUGHT = re.compile(r"^Merge .* from #([1-9][0-9]*)$")
+MERGED_BY_HOST = re.compile(r"^Merge pull request #([1-9][0-9]*) from ")
+TAKEN_AS_LANDED = re.compile(r"^(?:Record that|Merge) #([1-9][0-9]*) (?:as it )?landed in main$")
+
 _FORMAT = "%H%x00%P%x00%an <%ae> %at%x00%s" + "".join(
     f"%x00%(trailers:key={key},valueonly,separator=%x20)" for key in (ABSORBS, OVERRULES, FOLLOWS)
 )

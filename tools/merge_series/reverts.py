@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from merge_series.history import History
+from merge_series.history import MERGED_BY_HOST, TAKEN_AS_LANDED, History
 from merge_series.mainline import MainCommit, MainLine, patch_id, read_commits
 from stack.git_answers import Sha
 from stack.model import Series
@@ -24,8 +24,6 @@ _QUOTED = re.compile(r"^[\"'](.*)[\"'](?:\s*\(#[0-9]+\))?$")
 _QUOTES = re.compile(r"(?P<mark>[\"'])(.+?)(?P=mark)(?:\s*\(#[0-9]+\))?(?:[\s,&]|and\b)*")
 _NUMBERS = re.compile(r"(?:PRs? )?(?:#[1-9][0-9]*(?:[\s,&]|and\b)*)+")
 _NUMBER = re.compile(r"\s*\(#([1-9][0-9]*)\)$")
-_MERGED = re.compile(r"^Merge pull request #([1-9][0-9]*) from ")
-_RECORDED = re.compile(r"^(?:Record that|Merge) #([1-9][0-9]*) (?:as it )?landed in main$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +179,7 @@ class _Reader:
     def _recorded(self) -> dict[Sha, int]:
         found = {}
         for commit in self._history.commits.values():
-            number = _RECORDED.match(commit.subject) if commit.absorbs else None
+            number = TAKEN_AS_LANDED.match(commit.subject) if commit.absorbs else None
             if number is not None:
                 found[commit.parents[1]] = int(number[1])
         return found
@@ -310,7 +308,7 @@ def _core(title: str) -> tuple[bool, str]:
 
 def _heading(commit: MainCommit) -> tuple[str, int | None]:
     """The title of a commit, and the PR that it says it is the landing of."""
-    merged = _MERGED.match(commit.subject)
+    merged = MERGED_BY_HOST.match(commit.subject)
     if merged is not None:
         _, _, body = commit.message.partition("\n")
         title = body.strip().partition("\n")[0]
@@ -324,7 +322,7 @@ def recorded_heads(history: History) -> dict[int, Sha]:
     return {
         int(said[1]): head
         for commit in history.commits.values()
-        if (said := _RECORDED.match(commit.subject))
+        if (said := TAKEN_AS_LANDED.match(commit.subject))
         for head in commit.absorbs
     }
 
