@@ -269,7 +269,7 @@ def test_a_commit_by_hand_on_the_edits_goes_to_a_person(world):
     assert done.code == 3
     assert (
         f"{NAMES}: the branch's {world.named('offsets')}, {world.named('offsets~')} and main's "
-        f"{world.named('main')} both changed line 10; the branch holds more in this "
+        f"{world.named('main')} changed line 10; the branch holds more in this "
         "file than its edits applied to main The merge waits"
     ) in words(done.err)
 
