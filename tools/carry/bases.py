@@ -1,6 +1,8 @@
 """Bases: the Megatron trees that edits are applied to, wherever they come from."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -144,8 +146,9 @@ class GitTree:
         return tuple(sorted(path for path in self._entries if is_source(path)))
 
 
-def open_base(text: str, cache: Path) -> Base:
-    """The base that a user names.
+@contextmanager
+def open_base(text: str, cache: Path) -> Iterator[Base]:
+    """The base that a user names; it can be read until the context ends.
 
     Args:
         text: A release's version (``0.19.0``), a folder that holds ``megatron/``, or
@@ -153,19 +156,26 @@ def open_base(text: str, cache: Path) -> Base:
             whose name is a version number is written ``./0.19.0``.
         cache: Folder that downloads are kept in.
 
+    Yields:
+        The base.
+
     Raises:
         Refusal: It is none of these.
     """
     if re.fullmatch(r"\d+\.\d[\w.]*", text, re.ASCII):
-        return ReleaseTree(text, fetch_release(text, cache))
+        yield ReleaseTree(text, fetch_release(text, cache))
+        return
     folder = Path(text)
     if text and folder.is_dir():
-        return Directory(folder)
-    repository, _, revision = text.partition(":")
-    if repository and revision and Path(repository).is_dir():
-        return GitTree(Repository.open(Path(repository)), revision)
+        yield Directory(folder)
+        return
+    place, _, revision = text.partition(":")
+    if place and revision and Path(place).is_dir():
+        with Repository.open(Path(place)) as repository:
+            yield GitTree(repository, revision)
+        return
     raise Refusal(
-        f"'{text}': {_why_none(text, repository, revision)}; name a release "
+        f"'{text}': {_why_none(text, place, revision)}; name a release "
         f"({', '.join(RELEASES)}), a folder that holds megatron/, or REPO:REVISION in a git "
         "repository, such as build/fork:main"
     )

@@ -58,6 +58,12 @@ def carry(context: click.Context, series: Path) -> None:
     context.obj = series
 
 
+def _open(bases: Sequence[str]) -> list[Base]:
+    """The bases that a command is given; they are closed when it ends."""
+    context = click.get_current_context()
+    return [context.with_resource(open_base(text, default_cache())) for text in bases]
+
+
 @carry.command("check", epilog=texts.CHECK)
 @click.argument(
     "bases", nargs=-1, required=True, metavar="TREE_OR_RELEASE...", type=ReleaseOrTree()
@@ -70,7 +76,7 @@ def check_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> Exi
     TREE_OR_RELEASE is a release's version, a folder that holds megatron/, or REPO:REVISION.
     """
     carrier = Carrier.open(series)
-    opened = [open_base(text, default_cache()) for text in bases]
+    opened = _open(bases)
     reports = {base.name: check(carrier, base) for base in opened}
     failing = sum(not report.holds for found in reports.values() for report in found)
     if as_json:
@@ -99,7 +105,7 @@ def report_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> Ex
     release is newer. Yanked releases are left out.
     """
     carrier = Carrier.open(series)
-    opened = [open_base(text, default_cache()) for text in bases]
+    opened = _open(bases)
     people.print("Asking the package index which releases of megatron-core it offers")
     offers, left_out = choose(list_offers(), list_yanked())
     others = f" and {counted(len(opened), 'other tree')}" if opened else ""

@@ -78,8 +78,8 @@ def check_source(base: Base) -> None:
 
 
 def refusal_of(text: str, cache: Path) -> str:
-    with pytest.raises(Refusal) as caught:
-        open_base(text, cache)
+    with pytest.raises(Refusal) as caught, open_base(text, cache):
+        pass
     return str(caught.value)
 
 
@@ -119,13 +119,12 @@ def test_a_directory(tmp_path: Path) -> None:
     root = make_directory(tmp_path / "tree", {**OTHER, **SOURCE})
     (root / "megatron/core/link.py").symlink_to("__init__.py")
 
-    base = open_base(str(root), tmp_path / "cache")
-
-    assert isinstance(base, Directory)
-    assert base.name == str(root)
-    assert base.read("megatron/core/link.py") is None
-    assert base.read("tests/outside.py") == b"1"
-    check_source(base)
+    with open_base(str(root), tmp_path / "cache") as base:
+        assert isinstance(base, Directory)
+        assert base.name == str(root)
+        assert base.read("megatron/core/link.py") is None
+        assert base.read("tests/outside.py") == b"1"
+        check_source(base)
 
 
 def test_a_directory_without_megatron(tmp_path: Path) -> None:
@@ -144,13 +143,12 @@ def test_a_git_tree_is_what_was_committed(tmp_path: Path) -> None:
         tree = repo.head.commit.tree.hexsha
 
         for revision in ["main", "HEAD", tree]:
-            base = open_base(f"{root}:{revision}", tmp_path / "cache")
-
-            assert isinstance(base, GitTree)
-            assert base.name == f"{root}:{revision}"
-            assert base.read("megatron/core/link.py") is None
-            assert base.read("tests/outside.py") == b"1"
-            check_source(base)
+            with open_base(f"{root}:{revision}", tmp_path / "cache") as base:
+                assert isinstance(base, GitTree)
+                assert base.name == f"{root}:{revision}"
+                assert base.read("megatron/core/link.py") is None
+                assert base.read("tests/outside.py") == b"1"
+                check_source(base)
 
 
 def test_a_git_tree_of_a_bare_repository(tmp_path: Path) -> None:
@@ -292,15 +290,15 @@ def test_where_downloads_are_kept(
 def test_a_release_is_downloaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "some" / "cache"
 
-    base = open_base("0.19.2", cache)
-
-    (wheel,) = cache.iterdir()
-    assert hashlib.sha256(wheel.read_bytes()).hexdigest() == RELEASES["0.19.2"].sha256
-    assert base.name == "megatron-core 0.19.2"
-    assert len(base.paths()) == 545
-    assert base.has_directory("megatron/training")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    assert open_base("0.19.2", cache).paths() == base.paths()
+    with open_base("0.19.2", cache) as base:
+        (wheel,) = cache.iterdir()
+        assert hashlib.sha256(wheel.read_bytes()).hexdigest() == RELEASES["0.19.2"].sha256
+        assert base.name == "megatron-core 0.19.2"
+        assert len(base.paths()) == 545
+        assert base.has_directory("megatron/training")
+        monkeypatch.setenv("PIP_NO_INDEX", "1")
+        with open_base("0.19.2", cache) as again:
+            assert again.paths() == base.paths()
 
 
 def test_a_download_that_is_not_the_recorded_wheel(tmp_path: Path) -> None:
