@@ -23,6 +23,7 @@ from stack.command_line import json_option
 from stack.console import people, print_json
 from stack.errors import ExitCode, Refusal
 from stack.refs import heads
+from stack.words import counted
 
 _STATUS_WIDTH = 80  # also where more would fit: it is what people send each other
 
@@ -106,7 +107,10 @@ def verify_command(place: Place, *, as_json: bool) -> ExitCode:
         people.print(standing_tables.check_table(checks))
         for told in standing_tables.faults_told(checks):
             people.print(told, soft_wrap=True)
-        people.print(f"{len(checks)} checks, {len(faults)} found something.")
+        idle = sum(bool(check.note) for check in checks)
+        left_out = f", {idle} more not checked" if idle else ""
+        done = counted(len(checks) - idle, "check")
+        people.print(f"{done}, {len(faults)} found something{left_out}.")
     return ExitCode.FOUND if faults else ExitCode.DONE
 
 
