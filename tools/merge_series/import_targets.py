@@ -6,16 +6,31 @@ import statements may both be content with a result that does not import.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from merge_series.import_checks import repointed
 from merge_series.import_merge import MergedImports, variants
-from merge_series.import_statements import NotSettled, Parsed, parse
+from merge_series.import_statements import NotSettled, Parsed, namespace, parse
+from merge_series.import_takers import Takers
+from merge_series.module_names import bound_in, is_for_checkers
 from merge_series.tree_modules import Modules, Place
 from stack.git_answers import Sha, decode
 from stack.merging import OURS, THEIRS, Conflict, Merge
 from stack.repository import Repository
 
-Target = tuple[str, str]  # a module as it is written, and the name that is taken from it, if any
+
+class _Target(NamedTuple):
+    """What is imported.
+
+    Attributes:
+        module: The module, as it is written.
+        name: The name that is taken from it, if any.
+        for_checkers: Whether only type checkers see the import.
+    """
+
+    module: str
+    name: str
+    for_checkers: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +47,7 @@ class _Importer:
     tree: Sha
     modules: Modules
     path: str
-    targets: frozenset[Target]
+    targets: frozenset[_Target]
 
 
 class Targets:
@@ -66,7 +81,8 @@ class Targets:
         Raises:
             NotSettled: It imports what is there on the side that imports it, and not in the merged
                 tree; or one side uses a name anew that the other imports from elsewhere, though it
-                could still be imported from where it was.
+                could still be imported from where it was; or another file takes a name from it that
+                one side no longer imports.
         """
         base, ours, theirs = map(parse, texts)
         importers = [self._importer(conflict, OURS, ours), self._importer(conflict, THEIRS, theirs)]
@@ -76,10 +92,24 @@ class Targets:
             if reasons - {""}:
                 raise NotSettled("; ".join(sorted(reasons - {""})))
             for name, old in repointed((base, ours, theirs), result):
-                if not self._gone(conflict.path, old, importers):
+                targets = [_Target(*old, for_checkers) for for_checkers in (False, True)]
+                if not any(self._gone(conflict.path, one, importers) for one in targets):
                     raise NotSettled(
                         f"one side imports {name} from elsewhere and the other uses it anew"
                     )
+            for side, other, importer in zip(
+                (ours, theirs), (theirs, ours), importers, strict=True
+            ):
+                dropped = _at_top(base) & _offered(other) - _offered(side) - _offered(result)
+                self._check_takers(conflict.path, dropped, importer)
+
+    def _check_takers(self, path: str, dropped: Collection[str], side: _Importer) -> None:
+        """See that no other file takes what a side dropped, but where that side has it so too."""
+        after = Takers(self._repository, self._tree, self._modules).of(path, dropped)
+        if after:
+            after -= Takers(self._repository, side.tree, side.modules).of(side.path, dropped)
+        for file, name in sorted(after):
+            raise NotSettled(f"one side dropped {name}, which {file} takes from here")
 
     def _importer(self, conflict: Conflict, stage: int, text: Parsed) -> _Importer:
         tree, modules = self._sides[stage]
@@ -89,9 +119,9 @@ class Targets:
         path = paths[0] if len(paths) == 1 else conflict.path
         return _Importer(tree, modules, path, _targets(text))
 
-    def _gone(self, path: str, target: Target, importers: Collection[_Importer]) -> str:
+    def _gone(self, path: str, target: _Target, importers: Collection[_Importer]) -> str:
         """Why a target cannot be imported in the merged tree; empty where it can or never could."""
-        module, name = target
+        module, name, for_checkers = target
         holders = [one for one in importers if target in one.targets]
         places = {one.tree: one.modules.places(module, one.path) for one in holders}
         if not places or not all(places.values()):
@@ -106,23 +136,28 @@ class Targets:
                 return f"the merged tree has no module {place.name}, which it would import{to}"
             if moved not in {self._modules.path(one) for one in here}:
                 return f"{module} would be {min(one.name for one in here)} and is {place.name}"
-        if not name or any(self._has(place, name, holders) for place in here & there or here):
+        if not name or any(self._has(place, target, holders) for place in here & there or here):
             return ""
         if not all(
-            any(one.modules.offers(place, name) for place in places[one.tree]) for one in holders
+            any(
+                one.modules.offers(place, name, for_checkers=for_checkers) is not False
+                for place in places[one.tree]
+            )
+            for one in holders
         ):
             return ""
         found = self._found(holders[0], min(there, key=lambda place: place.stem), name)
         return f"{module} of the merged tree has no {name}, which it would import{found}"
 
-    def _has(self, place: Place, name: str, holders: Collection[_Importer]) -> bool:
+    def _has(self, place: Place, target: _Target, holders: Collection[_Importer]) -> bool:
         """Whether a module of the merged tree has a name as a holder has it, or may have it."""
+        _, name, for_checkers = target
         same = [one for one in holders if one.modules.entry(place) == self._modules.entry(place)]
         if not self._modules.has_stars(place) and any(
             not one.modules.is_inside(place, name) for one in same
         ):
             return True  # most modules are as they were, and need not be looked through
-        return self._modules.offers(place, name) is not False
+        return self._modules.offers(place, name, for_checkers=for_checkers) is not False
 
     def _moved(self, importer: _Importer, place: Place) -> str | None:
         """The path at which git finds a module that moved."""
@@ -150,5 +185,14 @@ class Targets:
         return f"; {place.named(fresh.pop())} has it" if len(fresh) == 1 else ""
 
 
-def _targets(text: Parsed) -> frozenset[Target]:
-    return frozenset((name.module, name.name) for name in text.names)
+def _at_top(text: Parsed) -> frozenset[str]:
+    return frozenset(name.bound for name in text.names if not namespace(name.scope))
+
+
+def _offered(text: Parsed) -> frozenset[str]:
+    bound = bound_in(text.text, is_stub=False)
+    return bound.names | bound.for_checkers
+
+
+def _targets(text: Parsed) -> frozenset[_Target]:
+    return frozenset(_Target(n.module, n.name, is_for_checkers(n.scope)) for n in text.names)

@@ -1,43 +1,21 @@
 """Which modules a tree holds, and which names each of them binds.
 
-What cannot be told is held to be there: a module that answers for any name, one that is compiled,
-a link, a submodule, whatever comes from another project by a star import.
+What cannot be told is held to be there: what is compiled, a link or a submodule has any name, and a
+text that may bind more than can be read off it has each name that it mentions.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from merge_series.bound_names import meanings
 from merge_series.generated_files import FILE_MODES
-from merge_series.import_statements import NotSettled, imports_of, parse_tree
-from merge_series.text_merge import one_sided
+from merge_series.module_names import Bound, bound_in, merged, takes
 from stack.git_answers import Entry, Sha
 from stack.merging import BASE, OURS, THEIRS, Conflict
 
 _SOURCES = (".pyi", ".py", "__init__.pyi", "__init__.py")  # of several the last counts
 _COMPILED = (".pyx", ".so", ".pyd")
 _STAR = re.compile(rb"\bimport\s*\*")
-# Where a text has one of these, what its module binds cannot be read off it.
-_DYNAMIC = re.compile(
-    rb"(?<![.\w])(?:globals|exec|eval)\s*\(|\bsys\.modules\b|^(?:vars|locals)\(\)", re.MULTILINE
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """What a text binds at its top level.
-
-    Attributes:
-        names: The names, in whatever block of it.
-        stars: The modules of which it imports all, with the dots of a relative import.
-        is_known: Whether it binds no others.
-    """
-
-    names: frozenset[str]
-    stars: frozenset[str]
-    is_known: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +37,7 @@ class Place:
 
     def named(self, path: str) -> str:
         """The name that the module at a path has, from the same folder where it is in that."""
-        return _parted(path)[0].removeprefix(f"{self.root}/").replace("/", ".")
+        return stem_of(path).removeprefix(f"{self.root}/").replace("/", ".")
 
 
 class Modules:
@@ -118,13 +96,24 @@ class Modules:
         near = frozenset(place for f in folders if self._has(place := Place(f, name)))
         return near or frozenset(self._elsewhere(name))
 
-    def offers(self, place: Place, name: str) -> bool | None:
-        """Whether a module has a name; None where that cannot be told."""
-        return self._offers(place, name, frozenset())
+    def offers(self, place: Place, name: str, *, for_checkers: bool) -> bool | None:
+        """Whether a module has a name; None where that cannot be told.
+
+        Args:
+            place: The module.
+            name: The name.
+            for_checkers: Whether it is enough that type checkers find it.
+        """
+        return self._offers(place, name, frozenset(), for_checkers=for_checkers)
 
     def is_inside(self, place: Place, name: str) -> bool:
         """Whether a package holds a module of a name."""
         return self._is_there(f"{place.stem}/{name}")
+
+    def is_beside(self, path: str, name: str) -> bool:
+        """Whether a file is a package's, which holds a module of a name."""
+        is_package = path.rpartition("/")[2].startswith("__init__.")
+        return is_package and self._is_there(f"{stem_of(path)}/{name}")
 
     def has_stars(self, place: Place) -> bool:
         """Whether a module may import all that others have."""
@@ -139,49 +128,65 @@ class Modules:
         """What the tree holds as a module's text."""
         return self.entries.get(self.path(place) or "")
 
-    def _offers(self, place: Place, name: str, active: frozenset[Place]) -> bool | None:
+    def _offers(
+        self, place: Place, name: str, active: frozenset[Place], *, for_checkers: bool
+    ) -> bool | None:
         if self.is_inside(place, name):
             return True
         path = self.path(place)
         if path is None:
             # A folder alone binds nothing; of a link or a compiled module nothing is known.
             return None if place.stem not in self._folders else False
-        bound = self._bound(path)
+        bound = self.bound(path)
         if bound is None:
             return None
-        if name in bound.names:
+        if name in bound.names or (for_checkers and name in bound.for_checkers):
             return True
         answers = {
-            self._from_star(star, path, name, active | {place})
+            self._from_star(star, path, name, active | {place}, for_checkers=for_checkers)
             for star in bound.stars
             if place not in active
         }
         if True in answers:
             return True
-        is_known = bound.is_known and None not in answers and not name.startswith("__")
-        return False if is_known else None
+        return None if None in answers or (bound.is_open and name in bound.words) else False
 
     def _from_star(
-        self, module: str, importer: str, name: str, active: frozenset[Place]
+        self, module: str, importer: str, name: str, active: frozenset[Place], *, for_checkers: bool
     ) -> bool | None:
         places = self.places(module, importer)
-        answers = {self._offers(place, name, active) for place in places - active}
-        if True in answers:
-            return True
-        return None if not places or None in answers else False
+        if not places:
+            # Of another project: it may have what the text that takes all of it speaks of.
+            bound = self.bound(importer)
+            return None if bound is None or name in bound.words else False
+        answers = set()
+        for place in places - active:
+            path = self.path(place)
+            bound = None if path is None else self.bound(path)
+            both = {
+                self._offers(place, name, active, for_checkers=for_checkers),
+                None if bound is None else takes(bound, name),
+            }
+            answers.add(False if False in both else None if None in both else True)
+        return True if True in answers else None if None in answers else False
 
-    def _bound(self, path: str) -> Bound | None:
+    def bound(self, path: str) -> Bound | None:
+        """What a file binds at its top level; None where its conflict does not tell."""
+        found = [bound_in(text, is_stub=path.endswith(".pyi")) for text in self.texts(path)]
+        return merged(*found) if len(found) > 1 else found[0] if found else None
+
+    def texts(self, path: str) -> list[bytes]:
+        """A file's text; of one in conflict base, ours and theirs, or none without both sides."""
         conflict = self._conflicts.get(path)
         if conflict is None:
-            return bound_in(self._read(self.entries[path].oid))
-        if not {OURS, THEIRS} <= set(conflict.stages):
-            return None
-        found = [
-            bound_in(self._read(conflict.stages[stage].oid)) if stage in conflict.stages else _NONE
+            return [self._read(self.entries[path].oid)]
+        stages = conflict.stages
+        if not {OURS, THEIRS} <= set(stages):
+            return []
+        return [
+            self._read(stages[stage].oid) if stage in stages else b""
             for stage in (BASE, OURS, THEIRS)
         ]
-        known = [bound for bound in found if bound is not None]
-        return _merged(*known) if len(known) == len(found) else None
 
     def _has(self, place: Place) -> bool:
         return self._is_there(place.stem) or any(
@@ -198,20 +203,9 @@ class Modules:
                 yield Place(stem[: len(stem) - len(end)].rstrip("/"), name)
 
 
-_NONE = Bound(frozenset(), frozenset(), is_known=True)
-
-
-@lru_cache(maxsize=256)
-def bound_in(text: bytes) -> Bound | None:
-    """What a text binds at its top level; None if it does not compile."""
-    try:
-        tree = parse_tree(text)
-    except NotSettled:
-        return None
-    names = frozenset(name for inside, name in meanings(tree) if not inside)
-    stars = {name.module for _, found in imports_of(tree) for name in found if name.name == "*"}
-    is_known = "__getattr__" not in names and _DYNAMIC.search(text) is None
-    return Bound(names - {"*"}, frozenset(stars), is_known)
+def stem_of(path: str) -> str:
+    """A path without its ending, or of a package its folder."""
+    return _parted(path)[0]
 
 
 def _parted(path: str) -> tuple[str, bool]:
@@ -242,13 +236,3 @@ def _relative(folders: Sequence[str], level: int, name: str) -> Place | None:
     if level > len(folders):
         return None
     return Place("", ".".join(filter(None, (*folders[level - 1].split("/"), name))))
-
-
-def _merged(base: Bound, ours: Bound, theirs: Bound) -> Bound:
-    """What is bound where both sides changed a text: what one side dropped is gone."""
-    every = base.names | ours.names | theirs.names
-    names = frozenset(
-        n for n in every if one_sided(n in base.names, n in ours.names, n in theirs.names)
-    )
-    is_known = base.is_known and ours.is_known and theirs.is_known
-    return Bound(names, base.stars | ours.stars | theirs.stars, is_known)

@@ -83,6 +83,10 @@ SETTLED = "import os\nfrom pkg.utils import k, x\n\nprint(x, k)\n"
 NO_UTILS = "the merged tree has no module pkg.utils, which it would import"
 NO_K = "pkg.utils of the merged tree has no k, which it would import"
 FROM_COMMON = "from pkg.common import x\n\nprint(x)\n"
+STAR = {"pkg/utils.py": "from .deep import *\n", "pkg/deep.py": UTILS}
+CHECKS = "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from pkg.utils import {}\n"
+CHECKED = CHECKS.replace("utils", "common").format("k") + "x = 1\n"
+LAZY = "def __getattr__(name):\n    if name in {}:\n        return 1\n    raise AttributeError\n"
 
 GONE = {
     "a module that moved": (
@@ -143,6 +147,59 @@ GONE = {
             theirs={FILE: FROM_COMMON, "pkg/utils.py": None, "pkg/common.py": "x = [3]\n"},
         ),
         NO_UTILS,
+    ),
+    "a name that is deleted": (of(theirs={"pkg/utils.py": UTILS + "del k\n"}), NO_K),
+    "a name of a comprehension": (
+        of(theirs={"pkg/utils.py": "x = [k for k in range(3)]\n"}),
+        NO_K,
+    ),
+    "a name of what is caught": (
+        of(theirs={"pkg/utils.py": "try:\n    x = 1\nexcept OSError as k:\n    x = 2\n"}),
+        NO_K,
+    ),
+    "a name that is annotated alone": (of(theirs={"pkg/utils.py": "x = 1\nk: int\n"}), NO_K),
+    "a name that is there for type checkers alone": (
+        of(theirs={"pkg/utils.py": CHECKED, "pkg/common.py": "k = 2\n"}),
+        f"{NO_K}; pkg.common has it",
+    ),
+    "a name for type checkers": (
+        of(
+            base={FILE: CHECKS.format("x"), "pkg/utils.py": CHECKED, "pkg/common.py": UTILS},
+            ours={FILE: CHECKS.format("k, x")},
+            theirs={FILE: CHECKS.format("x, x as y"), "pkg/utils.py": "x = 1\n"},
+        ),
+        NO_K,
+    ),
+    "a name that comes by a star which does not take it": (
+        of(theirs=STAR | {"pkg/deep.py": "__all__ = ['x']\n" + UTILS}),
+        f"{NO_K}; pkg.deep has it",
+    ),
+    "a name that comes by no star, as it is private": (
+        of(
+            base={FILE: "from pkg.utils import x\n", "pkg/utils.py": "_k = 2\nx = 1\n"},
+            ours={FILE: "from pkg.utils import _k, x\n"},
+            theirs={
+                FILE: "import os\nfrom pkg.utils import x\n",
+                "pkg/utils.py": "from pkg.deep import *\n",
+                "pkg/deep.py": "_k = 2\nx = 1\n",
+            },
+        ),
+        "pkg.utils of the merged tree has no _k, which it would import; pkg.deep has it",
+    ),
+    "a name of which a module that answers by a function no longer speaks": (
+        of(
+            base={"pkg/utils.py": LAZY.format(["k", "x"])},
+            theirs={"pkg/utils.py": LAZY.format(["x"])},
+        ),
+        NO_K,
+    ),
+    "a name of which a module with a star of another project no longer speaks": (
+        of(theirs={"pkg/utils.py": "from torch import *\nx = 1\n"}),
+        NO_K,
+    ),
+    "a name of which a module that does not compile no longer speaks": (
+        of(theirs={"pkg/utils.py": "x = = 1\n"}),
+        NO_K,
     ),
     "a module taken from its package": (
         of(
@@ -245,7 +302,16 @@ def test_what_is_gone_from_the_merged_tree_is_for_a_person(name, merge):
 
 
 SUBMODULE = ("160000", "a" * 40)
-STAR = {"pkg/utils.py": "from .deep import *\n", "pkg/deep.py": UTILS}
+BINDINGS = """\
+for a in range(3):
+    print([b := a, lambda: (c := 1)])
+with open("x") as c:
+    del a
+    a = 1
+match c:
+    case [d, *e]:
+        x: int = 1
+"""
 
 THERE = {
     "what did not change": of(),
@@ -269,16 +335,41 @@ THERE = {
         theirs=STAR
         | {"pkg/deep.py": "from pkg.utils import *\nfrom .last import *\n", "pkg/last.py": UTILS}
     ),
-    "a name that may come by a star of another project": of(
-        theirs={"pkg/utils.py": "from torch import *\nx = 1\n"}
+    "a name that a star takes": of(theirs=STAR | {"pkg/deep.py": "__all__ = ['k', 'x']\n" + UTILS}),
+    "a name that a star may take": of(
+        theirs=STAR | {"pkg/deep.py": "__all__ = [*map(str, range(3))]\n" + UTILS}
     ),
-    "a module that answers for any name": of(
-        theirs={"pkg/utils.py": "x = 1\n\n\ndef __getattr__(name):\n    return 1\n"}
+    "a name that may come by a star of another project": of(
+        theirs={"pkg/utils.py": "from torch import *\nx = 1\n__all__ = ['k', 'x']\n"}
+    ),
+    "a name of which a module that answers by a function speaks": of(
+        base={"pkg/utils.py": LAZY.format(["k", "x"])},
+        theirs={"pkg/utils.py": LAZY.format(["k", "x", "y"])},
+    ),
+    "a name of which a module that answers for any name never spoke": of(
+        base={"pkg/utils.py": LAZY.format("MANY")}, theirs={"pkg/utils.py": LAZY.format("MORE")}
     ),
     "a module that binds names by others": of(
         theirs={"pkg/utils.py": "x = 1\nglobals().update(k=1)\n"}
     ),
-    "a module that does not compile": of(theirs={"pkg/utils.py": "x = = 1\n"}),
+    "a name that comes by a star of a module that binds names by others": of(
+        theirs=STAR | {"pkg/deep.py": "x = 1\nglobals().update(k=1)\n"}
+    ),
+    "a module that does not compile": of(theirs={"pkg/utils.py": "x = = 1\nk = 2\n"}),
+    "a name for type checkers": of(
+        base={FILE: CHECKS.format("x")},
+        ours={FILE: CHECKS.format("k, x")},
+        theirs={FILE: CHECKS.format("x, x as y"), "pkg/utils.py": CHECKED, "pkg/common.py": UTILS},
+    ),
+    "names that are bound in other ways": of(
+        base={FILE: "from pkg.utils import x\n", "pkg/utils.py": "a = b = c = d = e = x = 1\n"},
+        ours={FILE: "from pkg.utils import a, b, c, d, e, x\n"},
+        theirs={FILE: "import os\nfrom pkg.utils import x\n", "pkg/utils.py": BINDINGS},
+    ),
+    "a name that a stub declares": of(
+        base={"pkg/utils.py": None, "pkg/utils.so": "1", "pkg/utils.pyi": "k: int\nx: int\n"},
+        theirs={"pkg/utils.pyi": "k: float\nx: int\n"},
+    ),
     "a module that became a link": of(theirs={"pkg/utils.py": ("120000", "common.py")}),
     "a module that came to be compiled": of(
         theirs={"pkg/utils.py": None, "pkg/utils.cpython-312-x86_64-linux-gnu.so": "1"}
@@ -329,6 +420,81 @@ def test_what_may_be_there_is_no_matter(name, merge):
     ends = merge(*THERE[name])
     assert ends
     assert all(text.startswith(("import", "from")) for text in ends.values())
+
+
+DROPPED = "one side dropped k, which {} takes from here"
+USER = "pkg/user.py"
+
+TAKEN = {
+    "by name": {USER: "from pkg.m import k\n"},
+    "by another name": {USER: "from .m import (\n    x,\n    k as key,\n)\n"},
+    "as an attribute": {USER: "from pkg import m\n\nprint(m.k)\n"},
+    "as an attribute of one of several modules": {
+        USER: "from . import (\n    m,\n    utils,\n)\n\nprint(m.k)\n"
+    },
+    "as an attribute of a module with its package": {USER: "import pkg.m\n\nprint(pkg.m.k)\n"},
+    "as an attribute of a module beside it": {USER: "import m\n\nprint(m.k)\n"},
+    "in a function": {USER: "def f():\n    from .m import k\n"},
+    "by a star": {USER: "from pkg.m import *\n\nprint(k)\n"},
+    "by a star of its package": {
+        "pkg/__init__.py": "from .m import *\n",
+        USER: "from . import k\n",
+    },
+}
+
+
+def reexporting(files=None, *, before=None, after=None):
+    """One side drops a name that it does not use, beside what the other side imports anew."""
+    text = "from pkg.utils import k, x\n\nprint(x)\n"
+    base = {FILE: text, "pkg/__init__.py": "", "pkg/utils.py": UTILS}
+    return (
+        base | (before or {}),
+        {FILE: "import re\n" + text} | (files or {}),
+        {FILE: "import os\n" + text.replace("k, ", "")} | (after or {}),
+    )
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_name_that_one_side_drops_and_another_file_takes(name, merge):
+    assert merge(*reexporting(TAKEN[name]))[FILE] == DROPPED.format(USER)
+
+
+def test_a_name_that_another_file_in_conflict_takes(merge):
+    trees = reexporting(
+        {USER: "from pkg.m import k\nX = 2\n"}, before={USER: "X = 1\n"}, after={USER: "X = 3\n"}
+    )
+    assert merge(*trees)[FILE] == DROPPED.format(USER)
+
+
+NOT_TAKEN = {
+    "where it comes from": reexporting({USER: "from pkg.utils import k\n"}),
+    "another name": reexporting({USER: "from pkg.m import x\n\nk = x\n"}),
+    "an attribute of another module": reexporting({USER: "from pkg import utils as m\n\nm.k\n"}),
+    "by a file that the side which drops it left as it was": reexporting(
+        before={USER: "from pkg.m import k\n"}
+    ),
+    "by a file in conflict that no longer does": reexporting(
+        {USER: "from pkg.m import k\nX = 2\n"},
+        before={USER: "from pkg.m import k\nX = 1\n"},
+        after={USER: "from pkg.utils import k\nX = 3\n"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_a_name_that_one_side_drops_and_no_other_file_takes(name, merge):
+    settled = "import os\nimport re\nfrom pkg.utils import x\n\nprint(x)\n"
+    assert merge(*NOT_TAKEN[name])[FILE] == settled
+
+
+def test_a_module_of_a_package_that_one_side_no_longer_imports_in_it(merge):
+    package, text = "pkg/__init__.py", "from . import deep, utils\n\nprint(utils)\n"
+    end = merge(
+        {package: text, "pkg/utils.py": "", "pkg/deep.py": ""},
+        {package: "import re\n" + text, USER: "from pkg import deep\n"},
+        {package: "import os\n" + text.replace("deep, ", "")},
+    )[package]
+    assert end == "import os\nimport re\nfrom . import utils\n\nprint(utils)\n"
 
 
 ALIAS = "import os\nimport numpy as np\n\n\ndef f():\n    pass\n\n\ndef g():\n    pass\n"
