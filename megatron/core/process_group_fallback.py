@@ -16,9 +16,11 @@ import sys
 import warnings
 from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # process_groups_config imports this module
+    from torch.distributed import ProcessGroup
+
     from megatron.core.process_groups_config import ProcessGroupCollection
 
 _CORE = 'megatron.core'
@@ -83,7 +85,11 @@ def require_process_groups(
 
 
 def warn_process_group_fallback(
-    fields: Sequence[str], *, caller: str, only_if_parallel: bool = False
+    fields: Sequence[str],
+    *,
+    caller: str,
+    instead: str = "the model's",
+    only_if: Literal['parallel', 'exists'] | None = None,
 ) -> None:
     """Says that a function reads the global process groups for want of its own.
 
@@ -94,14 +100,18 @@ def warn_process_group_fallback(
     Args:
         fields: The collection's fields that the function reads instead.
         caller: The function.
-        only_if_parallel: Say nothing where the global groups of the fields do not exist or have
-            one rank: what is read of them is then right for any layout without that parallelism.
+        instead: What to pass.
+        only_if: ``'parallel'`` says nothing where the global groups of the fields do not exist or
+            have one rank: what is read of them is then right for any layout without that
+            parallelism. ``'exists'`` says nothing where they do not exist, as in an offline tool.
     """
-    if only_if_parallel and not any(map(_is_parallel, fields)):
-        return
+    if only_if is not None:
+        sizes = [group.size() for group in map(_global_group, fields) if group is not None]
+        if max(sizes, default=0) < (2 if only_if == 'parallel' else 1):
+            return
     text = (
         f"{caller} was not given {', '.join(fields)} and reads the global process groups, "
-        "which are wrong for a model with its own; pass the model's"
+        f"which are wrong for a model with its own; pass {instead}"
     )
     frame = _first_frame_outside()
     place = (frame.f_code.co_filename, frame.f_lineno, text)
@@ -126,9 +136,8 @@ def warn_process_group_fallback(
         _shown[place] = filters
 
 
-def _is_parallel(field: str) -> bool:
-    group = getattr(_global_groups([field]), field)
-    return group is not None and group.size() > 1
+def _global_group(field: str) -> 'ProcessGroup | None':
+    return getattr(_global_groups([field]), field)
 
 
 def _global_groups(fields: Sequence[str]) -> 'ProcessGroupCollection':

@@ -170,18 +170,37 @@ class TestHowOften:
         assert heard == []
 
 
-class TestOnlyIfParallel:
+class TestOnlyIf:
     @pytest.mark.parametrize(
-        ('fields', 'expected'), [(['tp'], 0), (['ep'], 1), (['tp', 'ep'], 1)], ids=str
+        ('only_if', 'fields', 'expected'),
+        [
+            ('parallel', ['tp'], 0),
+            ('parallel', ['ep'], 1),
+            ('parallel', ['tp', 'ep'], 1),
+            ('exists', ['tp'], 1),
+            ('exists', ['cp', 'ep'], 1),
+            ('exists', ['cp'], 0),
+        ],
+        ids=str,
     )
     @pytest.mark.usefixtures('global_groups')
-    def test_size(self, heard, fields, expected):
-        config.warn_process_group_fallback(fields, caller='build', only_if_parallel=True)
+    def test_size(self, heard, only_if, fields, expected):
+        config.warn_process_group_fallback(fields, caller='build', only_if=only_if)
         assert len(heard) == expected
 
-    def test_no_grid(self, monkeypatch, heard):
+    @pytest.mark.parametrize('only_if', ['parallel', 'exists'])
+    def test_no_grid(self, monkeypatch, heard, only_if):
         monkeypatch.setattr(parallel_state, '_EXPERT_MODEL_PARALLEL_GROUP', None)
         # An offline tool states a size without a group.
         monkeypatch.setattr(parallel_state, '_MPU_EXPERT_MODEL_PARALLEL_WORLD_SIZE', 4)
-        config.warn_process_group_fallback(['ep'], caller='build', only_if_parallel=True)
+        config.warn_process_group_fallback(['ep'], caller='build', only_if=only_if)
         assert heard == []
+
+
+def test_what_to_pass(heard):
+    config.warn_process_group_fallback(['ep'], caller='build', instead='ep_rank')
+    (warning,) = heard
+    assert str(warning.message) == (
+        'build was not given ep and reads the global process groups, '
+        'which are wrong for a model with its own; pass ep_rank'
+    )

@@ -69,7 +69,7 @@ def keys(indices, first=0):
 HELPERS = {
     'get_ep_layer_offset': checkpoint.get_ep_layer_offset,
     'handle_experts_in_state_dict': lambda num_experts, **ep: (
-        checkpoint.handle_experts_in_state_dict({FC1 + '.weight0': 0}, num_experts, **ep)
+        checkpoint.handle_experts_in_state_dict(keys(range(4)), num_experts, **ep)
     ),
     'expert_param_local_key': lambda num_experts, **ep: checkpoint.expert_param_local_key(
         FC1 + '.weight0', num_experts, **ep
