@@ -14,7 +14,7 @@ from merge_series.mainline import MainCommit, MainLine, Seen, look
 from merge_series.operations import Operations
 from merge_series.plan import sources, synced_pull_requests
 from merge_series.records import Said
-from merge_series.reverted import read_reverted
+from merge_series.revert_answers import read_reverted
 from merge_series.shared import ANEW, STAYS, Missing, OlderForm, SharedCommits
 from stack.command_line import typed
 from stack.errors import Refusal
@@ -103,7 +103,7 @@ def landings_seen(
         for seen in look(carrier, line, history, main, {}, reverted.landings)
         if seen.pull_request.state != "landed"
     }
-    return landed | reverted.seen
+    return landed | reverted.seen(carrier)
 
 
 def _elsewhere(seen: Seen, commit: MainCommit) -> str:

@@ -10,7 +10,8 @@ from merge_series.landed_form import Form, has_merged_files, landed_form
 from merge_series.landing import Landing, Step, next_step, shares
 from merge_series.mainline import MainCommit, MainLine, Seen, look
 from merge_series.records import Said
-from merge_series.reverted import Reverted, read_reverted
+from merge_series.revert_answers import read_reverted
+from merge_series.reverted import Reverted
 from stack.errors import Refusal
 from stack.git_answers import Sha
 from stack.merging import merge_trees

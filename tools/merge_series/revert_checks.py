@@ -14,7 +14,8 @@ from merge_series.history import History
 from merge_series.mainline import MainLine
 from merge_series.plan import heads_by_number, synced_pull_requests
 from merge_series.reverted_tree import undone
-from merge_series.reverts import Revert, holders, read_rounds
+from merge_series.reverts import Revert, holders
+from merge_series.taken_out import known_rounds
 from stack.git_answers import Sha
 from stack.merging import TreeMerger
 from stack.model import PullRequest
@@ -30,8 +31,9 @@ def check_reverts(repository: Repository, carrier: Carrier, main: Sha) -> tuple[
     if not feet:
         return ()
     line = MainLine.read(repository, main, dict(enumerate(feet)))
-    rounds = read_rounds(line, carrier.series, history, {})
-    reverts = [r for mine in rounds.values() for one in mine for r in one.reverts]
+    rounds = known_rounds(line, carrier.series, history, {})
+    # What a step took counts with the revert that it is a part of.
+    reverts = [r for mine in rounds.values() for one in mine for r in one.reverts if not r.part_of]
     finder = _Finder(repository, history, generated_paths(repository, carrier))
     held = {r.number: holders(history, carrier.series, r.number) for r in reverts}
     return tuple(

@@ -10,17 +10,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from carry.carried import Carrier
-from merge_series.history import FOLLOWS, KEEPS, OVERRULES, History
-from merge_series.mainline import MainLine
+from merge_series.history import FOLLOWS, KEEPS, OVERRULES
 from merge_series.plan import is_synced
 from merge_series.planned import Planned
 from merge_series.records import Answer, Beyond, Said
-from merge_series.reverted_tree import BY_HAND, does_revert, taken_back, undone
-from merge_series.reverts import Revert, Round, brought_again, holders, read_rounds, recorded_heads
+from merge_series.reverted_tree import BY_HAND, taken_back, undone
+from merge_series.reverts import Key, Revert, Round
 from stack.command_line import typed
 from stack.errors import ExitCode, Refusal
 from stack.git_answers import Sha
-from stack.model import PullRequest, Series, State
+from stack.model import PullRequest, State
 from stack.refs import branch_ref
 from stack.repository import Repository
 
@@ -38,6 +37,8 @@ class Reverted:
         holders: The PRs whose branches hold each of these.
         heads: Heads of the branches by PR number.
         answers: What is wanted, by revert, where a person has said it.
+        merged: Those that the PR's own branch has merged and whose lines it has all the same.
+        without: The PRs whose own branch lacks the lines that a sync asks about.
         asked: The reverts that some branch lacks and nobody has answered for.
         idle: Those of PRs that landed which no branch lacks, and nobody has answered for.
         said: What was said for this sync.
@@ -50,7 +51,9 @@ class Reverted:
     rounds: Mapping[int, tuple[Round, ...]]
     holders: Mapping[int, frozenset[int]]
     heads: Mapping[int, Sha]
-    answers: Mapping[tuple[Sha, int], Answer]
+    answers: Mapping[Key, Answer]
+    merged: Collection[Key]
+    without: Collection[int]
     asked: tuple[Revert, ...]
     idle: tuple[Revert, ...]
     said: Said
@@ -108,8 +111,6 @@ class Reverted:
         Raises:
             Refusal: There are some.
         """
-        given = [f"--landed {number}={sha}" for number, sha in self.said.landed.items()]
-        given += [f"{OPTIONS[answer]} {number}" for number, answer in self.said.reverted.items()]
         for number in self.reopened:
             pull_request = carrier.series.pull_requests[number]
             if not self._holds(pull_request):
@@ -119,22 +120,16 @@ class Reverted:
                     f"its branch {pull_request.branch} {has}; make it where its commits are: "
                     f"{self._branch(pull_request)}, then run this again"
                 )
-        questions = [self._question(carrier, number, given) for number in self.unanswered]
+        questions = self._questions(carrier)
         if questions:
-            raise Refusal("\n".join(questions), ExitCode.WAITING)
+            raise Refusal("\n".join(questions.values()), ExitCode.WAITING)
 
-    @property
-    def unanswered(self) -> dict[int, str]:
-        """What main reverts that nobody has answered for, as a sentence for each PR."""
-        return _sentences(self.asked)
-
-    @property
-    def seen(self) -> dict[int, str]:
+    def seen(self, carrier: Carrier) -> dict[int, str]:
         """What a person should know of PRs that main reverts, as a sentence for each."""
-        idle, asked = _sentences(self.idle), self.unanswered
+        idle = _sentences(self.idle)
         return {
             **{n: f"{said}; to bring it again, write open in its row." for n, said in idle.items()},
-            **{n: f"{said}; a sync asks what becomes of it." for n, said in asked.items()},
+            **self._questions(carrier),
         }
 
     def gone(self, numbers: Iterable[int]) -> dict[int, str]:
@@ -151,7 +146,16 @@ class Reverted:
             for n, said in _sentences(found).items()
         }
 
-    def _question(self, carrier: Carrier, number: int, given: Sequence[str]) -> str:
+    def _questions(self, carrier: Carrier) -> dict[int, str]:
+        """What main reverts that nobody has answered for, and what to do, for each PR."""
+        given = [f"--landed {number}={sha}" for number, sha in self.said.landed.items()]
+        given += [f"{OPTIONS[answer]} {number}" for number, answer in self.said.reverted.items()]
+        return {
+            number: self._question(carrier, number, said, given)
+            for number, said in _sentences(self.asked).items()
+        }
+
+    def _question(self, carrier: Carrier, number: int, said: str, given: Sequence[str]) -> str:
         series = carrier.series.pull_requests
         pull_request = series.get(number)
         held = [
@@ -168,21 +172,25 @@ class Reverted:
         if pull_request is not None and not self._holds(pull_request):
             keep = f"{self._branch(pull_request)} && {keep}"
         return (
-            f"{self.unanswered[number]}; nothing was merged. To keep its lines in "
+            f"{said}; nothing was merged. To keep its lines in "
             f"{', '.join(held)}{is_open}: {keep}. To let them go with the revert: {let_go}"
         )
 
     def _branch(self, pull_request: PullRequest) -> str:
-        number, name = pull_request.number, pull_request.branch
-        head = self.left.get(number) or self.heads.get(number, Sha("COMMIT"))
-        force = "--force " if self._is_there(name) else ""
-        return f"git branch {force}{shlex.quote(name)} {head[:12]}"
+        """The command that makes a PR's branch hold it, without a commit of it that is lost."""
+        number, branch = pull_request.number, pull_request.branch
+        head, name = self.left.get(number) or self.heads.get(number), shlex.quote(branch)
+        commit = "COMMIT" if head is None else head[:12]
+        tip = self.repository.resolve(branch_ref(branch))
+        if tip is None:
+            return f"git branch {name} {commit}"
+        if self.repository.is_ancestor(tip, self.main):
+            return f"git branch --force {name} {commit}"
+        return f"git switch {name} && git merge {commit}"
 
     def _holds(self, pull_request: PullRequest) -> bool:
-        """Whether the branch of a PR is there; of one that landed, with the head that landed."""
-        tip = self.repository.resolve(branch_ref(pull_request.branch))
-        head = self.left.get(pull_request.number) if pull_request.state == "landed" else None
-        return tip is not None and (head is None or self.repository.is_ancestor(head, tip))
+        """Whether the branch of a PR is there and holds it."""
+        return pull_request.number not in self.without and self._is_there(pull_request.branch)
 
     def _is_there(self, branch: str) -> bool:
         return self.repository.resolve(branch_ref(branch)) is not None
@@ -263,9 +271,8 @@ class Reverted:
     def _is_kept(self, revert: Revert, tip: Sha) -> bool:
         """Whether what a commit holds is kept there: as it says, or in the PR's own branch."""
         own = self.heads.get(revert.number)
-        contains = self.repository.is_ancestor
-        if own is not None and contains(revert.commit.sha, own) and contains(own, tip):
-            return self.answers.get(revert.key) is Answer.KEEP
+        if own is not None and revert.key in self.merged and self.repository.is_ancestor(own, tip):
+            return True
         return self._said(OVERRULES, revert, tip)
 
     def _said(self, trailer: str, revert: Revert, tip: Sha) -> bool:
@@ -303,95 +310,3 @@ def _sentences(reverts: Iterable[Revert]) -> dict[int, str]:
         number: f"#{number} landed, and main reverts it by {' and '.join(commits)}"
         for number, commits in found.items()
     }
-
-
-def read_reverted(
-    carrier: Carrier,
-    line: MainLine,
-    history: History,
-    main: Sha,
-    said: Said,
-) -> Reverted:
-    """Find the reverts that matter to a sync.
-
-    Args:
-        carrier: The series.
-        line: Main's commits.
-        history: What the branches hold.
-        main: The commit of main.
-        said: What a person says of PRs that landed.
-
-    Raises:
-        Refusal: An answer is about no revert.
-    """
-    repository, series = line.repository, carrier.series
-    rounds = read_rounds(line, series, history, said.landed)
-    again = brought_again(line, rounds)
-    if again:
-        rounds = read_rounds(line, series, history, {**again, **said.landed})
-    reverts = [r for mine in rounds.values() for one in mine for r in one.reverts]
-    held = {number: holders(history, series, number) for number in {r.number for r in reverts}}
-    overruled = {key for commit in history.commits.values() for key in commit.overrules}
-    followed = {key for commit in history.commits.values() for key in commit.follows}
-    answers: dict[tuple[Sha, int], Answer] = {}
-    asked, idle = [], []
-    for revert in reverts:
-        sha, number = revert.commit.sha, revert.number
-        pull_request = series.pull_requests.get(number)
-        own = history.heads.get(number)
-        is_own = pull_request is not None and is_synced(pull_request) and own is not None
-        if revert.key in overruled or (is_own and own and repository.is_ancestor(sha, own)):
-            answers[revert.key] = Answer.KEEP
-        elif revert.key in followed:
-            answers[revert.key] = Answer.LET_GO
-        elif revert.ended_by is None and _lacking(repository, series, history, held, revert):
-            asked.append(revert)
-        elif revert.ended_by is None and pull_request is not None and own is not None:
-            idle += [revert] if pull_request.state == "landed" else []
-    asked = [revert for revert in asked if does_revert(repository, revert)]
-    idle = [revert for revert in idle if does_revert(repository, revert)]
-    for number in said.reverted:
-        if number not in {revert.number for revert in asked}:
-            raise Refusal(
-                f"#{number}: no revert on main waits for an answer about it; leave the option out"
-            )
-    answers |= {r.key: said.reverted[r.number] for r in asked if r.number in said.reverted}
-    asked = [revert for revert in asked if revert.number not in said.reverted]
-    reopened: dict[int, State] = {
-        number: "open"
-        for number, answer in said.reverted.items()
-        if answer is Answer.KEEP
-        and (pull_request := series.pull_requests.get(number)) is not None
-        and pull_request.state == "landed"
-    }
-    return Reverted(
-        repository=repository,
-        main=main,
-        rounds=rounds,
-        holders=held,
-        heads=history.heads,
-        answers=answers,
-        asked=tuple(asked),
-        idle=tuple(idle),
-        said=said,
-        reopened=reopened,
-        left=recorded_heads(history),
-    )
-
-
-def _lacking(
-    repository: Repository,
-    series: Series,
-    history: History,
-    held: Mapping[int, frozenset[int]],
-    revert: Revert,
-) -> list[PullRequest]:
-    """The PRs that are synced and hold what a revert takes back, and have not merged it."""
-    return [
-        pr
-        for pr in series
-        if pr.number in held[revert.number]
-        and is_synced(pr)
-        and pr.number in history.heads
-        and not repository.is_ancestor(revert.commit.sha, history.heads[pr.number])
-    ]

@@ -17,11 +17,12 @@ def does_revert(repository: Repository, revert: Revert) -> bool:
     if not revert.undone:
         return True
     above, (base, by_hand) = revert.commit.parents[0], undone(repository, [revert])
-    taken = _changed(repository, above, base) | set(by_hand)
-    return not taken.isdisjoint(_changed(repository, above, revert.commit.sha))
+    taken = changed_files(repository, above, base) | set(by_hand)
+    return not taken.isdisjoint(changed_files(repository, above, revert.commit.sha))
 
 
-def _changed(repository: Repository, before: Sha, after: Sha) -> set[str]:
+def changed_files(repository: Repository, before: Sha, after: Sha) -> set[str]:
+    """The files that differ between two commits or trees."""
     names = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
     return {path for path in repository.run(*names).text.split("\0") if path}
 
@@ -43,7 +44,8 @@ def without(
 ) -> tuple[Sha, tuple[str, ...]]:
     """A commit of the files that main would have by a revert alone, and those it does not tell.
 
-    Of a file that was reverted by hand, because something else had changed it since, what belongs
+    Files that the commit leaves alone are as they were: it may take back a part. Of a file that was
+    reverted by hand, because something else had changed it since, what belongs
     to the revert cannot be told; it is as the revert left it.
 
     Args:
@@ -58,15 +60,21 @@ def without(
     if not taken:
         return commit, ()
     trees = TreeMerger(repository)
-    (made,) = repository.commits("--no-walk", f"{commit}^1")
+    (above,) = repository.commits("--no-walk", f"{commit}^1")
+    made = above
     by_hand: set[str] = set()
     for sha in sorted(taken, key=cmp_to_key(order)):
         (before,) = repository.commits("--no-walk", f"{sha}^1")
         merge = trees.merge(made, before, sha)
         by_hand |= {conflict.path for conflict in merge.conflicts}
         made = repository.commit_nowhere(merge.tree, ())
+    by_hand &= changed_files(repository, above, commit)
     theirs = repository.entries(commit, *by_hand) if by_hand else {}
+    kept = changed_files(repository, above, made) - changed_files(repository, above, commit)
+    there = repository.entries(above, *kept) if kept else {}
     tree = repository.change_tree(
-        repository.tree_of(made), {path: theirs.get(path) for path in sorted(by_hand)}
+        repository.tree_of(made),
+        {path: there.get(path) for path in sorted(kept)}
+        | {path: theirs.get(path) for path in sorted(by_hand)},
     )
     return repository.commit_nowhere(tree, ()), tuple(sorted(by_hand))

@@ -5,12 +5,12 @@ revert of a revert brings again what that one took back, and so does a reland, w
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from merge_series.history import MERGED_BY_HOST, TAKEN_AS_LANDED, History
-from merge_series.mainline import MainCommit, MainLine, patch_id, read_commits
+from merge_series.mainline import MainCommit, MainLine, read_commits
 from stack.git_answers import Sha
 from stack.model import Series
 
@@ -26,6 +26,10 @@ _NUMBERS = re.compile(r"(?:PRs? )?(?:#[1-9][0-9]*(?:[\s,&]|and\b)*)+")
 _NUMBER = re.compile(r"\s*\(#([1-9][0-9]*)\)$")
 
 
+# The id of the commit, and the number of the PR.
+type Key = tuple[Sha, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Revert:
     """A commit of main that takes back a PR that landed, or a part of it.
@@ -36,6 +40,7 @@ class Revert:
         commit: The commit.
         undone: The commits of main that it takes back, the newest first; empty if not known.
         ended_by: The commit of main that brings the PR again, if any does.
+        part_of: The revert of which it is a step that says nothing of it; one answer is for both.
     """
 
     number: int
@@ -43,9 +48,10 @@ class Revert:
     commit: MainCommit
     undone: tuple[Sha, ...]
     ended_by: Sha | None = None
+    part_of: Key | None = None
 
     @property
-    def key(self) -> tuple[Sha, int]:
+    def key(self) -> Key:
         """What tells it from every other revert, as trailers name it."""
         return self.commit.sha, self.number
 
@@ -77,6 +83,12 @@ class Round:
         undone = {sha for revert in self.reverts for sha in revert.undone}
         return bool(self.reverts) and undone.issuperset(self.brings)
 
+    @property
+    def left(self) -> tuple[Sha, ...]:
+        """Those of its commits that nothing says to be taken back."""
+        undone = {sha for r in self.reverts if r.ended_by is None for sha in r.undone}
+        return tuple(sha for sha in self.brings if sha not in undone)
+
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
@@ -88,7 +100,11 @@ class _Meaning:
 
 
 def read_rounds(
-    line: MainLine, series: Series, history: History, named: Mapping[int, str]
+    line: MainLine,
+    series: Series,
+    history: History,
+    named: Mapping[int, str],
+    taken: Mapping[Key, Key | None],
 ) -> dict[int, tuple[Round, ...]]:
     """How often each PR landed and was reverted, oldest first.
 
@@ -97,15 +113,18 @@ def read_rounds(
         series: The series.
         history: What the branches hold.
         named: Commits of main that end a PR's landing by its number, where a person says it.
+        taken: Reverts whose commits need not say so, each with the one that it is a step of.
     """
-    reader = _Reader(line, series, history, named)
+    reader = _Reader(line, series, history, named, taken)
     rounds: dict[int, list[Round]] = {}
     for place, commit in enumerate(line.commits):
         meaning = reader.meaning(commit)
         for number, undone in meaning.takes.items():
             mine = rounds.setdefault(number, [Round()])
-            known = undone or mine[-1].brings[::-1] or reader.landings(number)
-            mine[-1] = _reverted(mine[-1], Revert(number, place, commit, known))
+            last = mine[-1]
+            known = undone or (last.left or last.brings)[::-1] or reader.landings(number)
+            step_of = taken.get((commit.sha, number))
+            mine[-1] = _reverted(last, Revert(number, place, commit, known, part_of=step_of))
         for number in meaning.brings:
             mine = rounds.setdefault(number, [Round()])
             is_new = mine[-1].is_reverted
@@ -115,19 +134,6 @@ def read_rounds(
             if not mine[-1].reverts:
                 mine[-1] = _brought(mine[-1], commit, is_named=meaning.is_named)
     return {number: tuple(mine) for number, mine in rounds.items()}
-
-
-def brought_again(line: MainLine, rounds: Mapping[int, tuple[Round, ...]]) -> dict[int, Sha]:
-    """Commits by which main has a PR again that it reverted, though they do not say so."""
-    found: dict[int, Sha] = {}
-    for number, mine in rounds.items():
-        for revert in mine[-1].reverts:
-            if revert.ended_by is None and len(revert.undone) == 1:
-                patch = patch_id(line.repository, revert.undone[0])
-                later = (s for s in line.touching(revert.undone) if line.place(s) > revert.place)
-                same = [sha for sha in later if patch_id(line.repository, sha) == patch]
-                found |= {number: same[0]} if same else {}
-    return found
 
 
 def _reverted(one: Round, revert: Revert) -> Round:
@@ -153,18 +159,26 @@ class _Reader:
     """Reads what commits of main say, each after those before it."""
 
     def __init__(
-        self, line: MainLine, series: Series, history: History, named: Mapping[int, str]
+        self,
+        line: MainLine,
+        series: Series,
+        history: History,
+        named: Mapping[int, str],
+        taken: Iterable[Key],
     ) -> None:
         self._line = line
         self._series = series
         self._history = history
+        self._taken: dict[Sha, set[int]] = {}
+        for commit, number in taken:
+            self._taken.setdefault(commit, set()).add(number)
         self._by_id = {commit.sha: commit for commit in line.commits}
         self._meanings: dict[Sha, _Meaning] = {}
         self._by_title: dict[str, Sha] = {}
         self._by_number: dict[int, Sha] = {}
         older = [sha for sha in self._recorded if sha not in self._by_id]
-        for commit in read_commits(line.repository, "--no-walk", *older) if older else ():
-            self._by_id[commit.sha] = commit
+        for found in read_commits(line.repository, "--no-walk", *older) if older else ():
+            self._by_id[found.sha] = found
         self._named = {
             sha: number for number, text in named.items() if (sha := line.repository.resolve(text))
         }
@@ -177,12 +191,7 @@ class _Reader:
 
     @cached_property
     def _recorded(self) -> dict[Sha, int]:
-        found = {}
-        for commit in self._history.commits.values():
-            number = TAKEN_AS_LANDED.match(commit.subject) if commit.absorbs else None
-            if number is not None:
-                found[commit.parents[1]] = int(number[1])
-        return found
+        return recorded_landings(self._history)
 
     @cached_property
     def _numbers(self) -> frozenset[int]:
@@ -230,6 +239,9 @@ class _Reader:
         brings |= {int(one) for one in _AGAIN.findall(commit.message)} & self._numbers
         brings |= {one for one in (number,) if one in self._numbers and one not in takes}
         brings |= {self._named[commit.sha]} if commit.sha in self._named else set()
+        for one in self._taken.get(commit.sha, ()):
+            takes.setdefault(one, [])
+            brings.discard(one)
         is_named = bool(brings)
         if not (takes or brings):
             known = self._recorded.get(commit.sha)
@@ -315,6 +327,15 @@ def _heading(commit: MainCommit) -> tuple[str, int | None]:
         return title or commit.subject, int(merged[1])
     number = _NUMBER.search(commit.subject)
     return commit.subject, None if number is None else int(number[1])
+
+
+def recorded_landings(history: History) -> dict[Sha, int]:
+    """The commits of main that branches record as landings, each with the number of the PR."""
+    return {
+        commit.parents[1]: int(said[1])
+        for commit in history.commits.values()
+        if commit.absorbs and (said := TAKEN_AS_LANDED.match(commit.subject))
+    }
 
 
 def recorded_heads(history: History) -> dict[int, Sha]:

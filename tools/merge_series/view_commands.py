@@ -54,7 +54,8 @@ def status_command(place: Place, *, as_json: bool) -> None:
             try:
                 ahead = foresee(repository, carrier, operations, place.main)
             except Refusal as refusal:
-                behind += [] if str(refusal) in said else [str(refusal)]
+                told = {*said, *"\n".join(behind).split("\n")}
+                behind += [line for line in str(refusal).split("\n") if line not in told]
         killed = [record for record in operations.journal.records() if record.is_under_way]
     if as_json:
         branches = [_status_json(row) for row in rows]

@@ -218,7 +218,7 @@ def test_status_says_of_a_sync_that_waits_that_it_was_answered(stack):
     revert(stack)
     stack.commit("child", {"new.txt": "child\n"}, "Add a file")
     stack.commit("main", {"new.txt": "main\n"}, "Add it too")
-    asked = "a sync asks what becomes of it"
+    asked = "To let them go with the revert"
     assert asked in " ".join(stack.run("status").err.split())
     assert stack.run("sync", "--drop-reverted", "1").code == 3
     told = " ".join(stack.run("status").err.split())
@@ -430,6 +430,131 @@ def test_an_author_who_went_on_after_the_revert_loses_nothing(stack):
     assert "dropped.txt" not in stack.files("top")
 
 
+def back_out(hand, files, subject):
+    """Bring files back to what they were before the parent landed, without a word of it."""
+    hand.git("restore", "--source=:/Start main", "--staged", "--worktree", *files)
+    hand.git("commit", "--quiet", "-m", subject)
+
+
+def in_steps(hand):
+    back_out(hand, ["parent.txt", "dropped.txt"], "Remove what nobody uses (#7)")
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    back_out(hand, ["shared.txt"], "And the rest (#8)")
+    return 2
+
+
+def on_a_side(hand):
+    hand.git("switch", "--quiet", "--create", "back")
+    back_out(hand, [*BROUGHT, "dropped.txt"], "Take it out")
+    hand.git("switch", "--quiet", "main")
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    hand.git("merge", "--quiet", "--no-ff", "-m", "Merge pull request #60 from x/side", "back")
+    return 1
+
+
+def at_once(hand):
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    back_out(hand, [*BROUGHT, "dropped.txt"], "Simplify (#7)")
+    return 1
+
+
+def after_a_revert_of_a_part(hand):
+    hand.git("revert", "--no-commit", "HEAD")
+    hand.git("restore", "--source=HEAD", "--staged", "--worktree", "parent.txt")
+    hand.git("commit", "--quiet", "-m", 'Revert "Do parent (#1)"')
+    back_out(hand, ["parent.txt"], "Remove what nobody uses (#7)")
+    return 2
+
+
+@pytest.mark.parametrize("answer", ["keep", "let-go"])
+@pytest.mark.parametrize("back", [at_once, in_steps, on_a_side, after_a_revert_of_a_part])
+def test_what_main_takes_out_without_a_word_is_asked_about(stack, back, answer):
+    stack.commit("top", {"shared.txt": "A\nb\nc\nd\nTOP\n"}, "Change what it stands on")
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    count = back(stack)
+    said = stack.run("status").err
+    assert said.count("#1 landed, and main reverts it by") == 1
+    assert said.split("#1 landed")[1].split(";")[0].count(" and ") == count
+    assert synced(stack, answer)
+    first = "A" if answer == "keep" else "a"
+    files = stack.files("top")
+    assert ("parent.txt" in files) == (answer == "keep")
+    assert files["shared.txt"] == f"{first}\nb\nc\nd\nTOP\n"
+    assert held(stack, "child") == (answer == "keep")
+    assert stack.states()[0] == ("open" if answer == "keep" else "landed")
+    again(stack, "Do parent, once more (#1)")
+    assert not synced(stack, answer)
+    assert [held(stack, branch) for branch in ("child", "side")] == [True, True]
+    assert stack.files("top")["shared.txt"] == "A\nb\nc\nd\nTOP\n"
+    assert stack.states()[0] == "landed"
+
+
+def test_a_rest_that_main_takes_out_later_has_the_answer_of_the_revert(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    stack.git("revert", "--no-commit", "HEAD")
+    stack.git("restore", "--source=HEAD", "--staged", "--worktree", "parent.txt")
+    stack.git("commit", "--quiet", "-m", 'Revert "Do parent (#1)"')
+    assert synced(stack, "keep")
+    back_out(stack, ["parent.txt"], "Remove what nobody uses (#7)")
+    assert not synced(stack, "keep")
+    assert [held(stack, branch) for branch in ("parent", "child", "top")] == [True] * 3
+
+
+@pytest.mark.parametrize("is_first_merged", [True, False])
+def test_what_main_takes_out_in_part_is_a_change_like_any_other(stack, is_first_merged):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    back_out(stack, ["parent.txt", "dropped.txt"], "Remove what nobody uses (#7)")
+    stack.commit("main", {"shared.txt": "A\nb\nc\nd\nE\n"}, "Change the end")
+    if is_first_merged:
+        assert not synced(stack, "keep")
+        assert "parent.txt" not in stack.files("child")
+    stack.commit("main", {"shared.txt": "a\nb\nc\nd\nE\n"}, "Change the beginning back")
+    assert synced(stack, "keep")
+    files = stack.files("child")
+    assert files["shared.txt"] == "A\nb\nc\nd\nE\n"
+    assert ("parent.txt" in files) != is_first_merged
+
+
+def test_a_landing_of_several_commits_that_is_taken_out_without_a_word(hand):
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"parent.txt": "1\n"}, {"parent.txt": "1\n2\n"})
+    hand.grow("child", "parent", {"child.txt": "child\n"})
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    hand.git("cherry-pick", "parent~1", "parent")
+    assert hand.run("sync").code == 0
+    hand.commit("main", {"parent.txt": None}, "Remove what nobody uses (#7)")
+    assert synced(hand, "keep")
+    assert hand.files("child")["parent.txt"] == "1\n2\n"
+
+
+def test_a_file_that_main_renames_or_rewrites_is_not_taken_out(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    stack.git("mv", "parent.txt", "moved.txt")
+    stack.git("commit", "--quiet", "-m", "Rename it")
+    stack.commit("main", {"shared.txt": "Z\nb\nc\nd\ne\n"}, "Rewrite it")
+    assert not synced(stack, "keep")
+
+
+def test_what_main_took_out_without_a_word_and_somebody_merged_by_hand_is_found(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    in_steps(stack)
+    desk = stack.root / "desk"
+    stack.git("worktree", "add", "--quiet", str(desk), "child")
+    stack.git("merge", "--quiet", "--no-edit", "main", where=desk)
+    (found,) = [
+        check["found"]
+        for check in json.loads(stack.run("verify", "--json").out)
+        if check["name"] == "revert of #1 is meant"
+    ]
+    commit = stack.git("rev-parse", "--short=12", "main")
+    assert found.startswith(f"merged {commit}, which reverts #1 on main, and lost by that what #1")
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -451,10 +576,8 @@ def test_a_revert_is_known_by_what_messages_say(stack, message):
     stack.git("commit", "--quiet", "-m", message.format(landing=landing))
     subject = message.partition("\n")[0]
     commit = stack.git("rev-parse", "--short=12", "main")
-    said = (
-        f"#1 landed, and main reverts it by {commit} '{subject}'; a sync asks what becomes of it."
-    )
-    assert said in " ".join(stack.run("status").err.split())
+    said = f"#1 landed, and main reverts it by {commit} '{subject}'; nothing was merged. To keep"
+    assert " ".join(stack.run("status").err.split()).count(said) == 1
     assert stack.run("sync").code == 3
 
 
