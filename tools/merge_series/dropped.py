@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from carry.carried import Carrier
 from merge_series.checks import Check
+from merge_series.history import BROUGHT
 from merge_series.messages import BY_PERSON
 from merge_series.operations import Operations
 from merge_series.plan import heads_by_number
@@ -103,7 +104,7 @@ class DroppedChanges:
             if pr != pull_request and pr.number in self._heads
         ]
         for theirs in others:
-            for name, side in self._sides(ours, theirs, below):
+            for name, side in self._sides(commit, ours, theirs, below):
                 if not self._repository.merge_bases(ours, side):
                     continue  # grafted on: there is nothing that git would do by itself
                 merged, in_conflict = self._merged(merge, ours, side)
@@ -126,7 +127,7 @@ class DroppedChanges:
         return merged.tree, {conflict.path for conflict in merged.conflicts}
 
     def _sides(
-        self, ours: Sha, theirs: Sha, below: Iterable[tuple[str, Sha]]
+        self, merge: _Commit, ours: Sha, theirs: Sha, below: Iterable[tuple[str, Sha]]
     ) -> Iterator[tuple[str, Sha]]:
         """What a merge brings of main and of dependencies, each with its name.
 
@@ -145,6 +146,10 @@ class DroppedChanges:
             if theirs in held:
                 yield name, theirs
                 return
+        said = BROUGHT.match(merge.message.partition("\n")[0])
+        if said is not None:  # of a PR whose branch is gone
+            yield f"#{said[1]}", theirs
+            return
         for name, head in (("main", self._main), *below):
             for base in self._repository.merge_bases(theirs, head):
                 if not self._repository.is_ancestor(base, ours):

@@ -90,6 +90,7 @@ def read_reverted(
         said=said,
         reopened=reopened,
         left=recorded_heads(history),
+        generated=series.generated,
     )
 
 

@@ -4,7 +4,7 @@ A sync asks before it merges such a revert, and records the answer. A merge by h
 PR brought out of the branch, and git says nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from carry.carried import Carrier
@@ -58,11 +58,17 @@ class _Finder:
         is_over = revert.ended_by is not None and contains(revert.ended_by, head)
         if is_over or not contains(revert.commit.sha, head):
             return
+        line = self._line(revert, head)
+        if not line:
+            return
         mine = [self.history.commits[sha] for sha in self.history.reached([head])]
-        is_meant = self._is_named(revert, head) or any(
-            revert.key in commit.overrules | commit.follows for commit in mine
+        is_meant = (
+            self._is_named(revert, head)
+            or any(revert.key in commit.follows for commit in mine)
+            # What another branch keeps is that one's.
+            or any(revert.key in commit.overrules for commit in mine if commit.sha == line[-1])
         )
-        found = "" if is_meant else self._lost(revert, head)
+        found = "" if is_meant else self._lost(revert, line)
         yield Check(pull_request.branch, f"revert of #{revert.number} is meant", found)
 
     def _is_named(self, revert: Revert, head: Sha) -> bool:
@@ -70,14 +76,14 @@ class _Finder:
         options = ("-1", "--no-merges", "--fixed-strings", f"--grep={revert.commit.sha[:12]}")
         return bool(self.repository.commits(*options, head, f"^{revert.commit.sha}"))
 
-    def _lost(self, revert: Revert, head: Sha) -> str:
-        before = self._before(revert, head)
-        if before is None or not revert.undone:
+    def _lost(self, revert: Revert, line: Sequence[Sha]) -> str:
+        head, merge = line[0], line[-1]
+        (before,) = self.repository.commits("--no-walk", f"{merge}^1")
+        if not revert.undone or before not in self.history.commits:
             return ""
         above, (base, _) = revert.commit.parents[0], undone(self.repository, [revert])
-        paths = sorted(
-            self._touched(before, above, base) - self._touched(head, above, base) - self.generated
-        )
+        had, has, kept = (self._touched(one, above, base) for one in (before, head, merge))
+        paths = sorted(had - has - kept - self.generated)
         commit = revert.commit.sha[:12]
         if not paths:
             return ""
@@ -88,12 +94,11 @@ class _Finder:
             f"{commit}), or leave it, in a commit whose message names {commit}"
         )
 
-    def _before(self, revert: Revert, head: Sha) -> Sha | None:
-        """The last commit of a branch before it merged the revert; None if it began after it."""
-        first = ("--first-parent", head, f"^{revert.commit.sha}")
-        line = self.repository.commits(*first)
+    def _line(self, revert: Revert, head: Sha) -> tuple[Sha, ...]:
+        """A branch's own commits down to that by which it has a revert."""
+        line = self.repository.commits("--first-parent", head, f"^{revert.commit.sha}")
         contains = self.repository.is_ancestor
-        return next((sha for sha in line if not contains(revert.commit.sha, sha)), None)
+        return tuple(sha for sha in line if contains(revert.commit.sha, sha))
 
     def _touched(self, commit: Sha, above: Sha, base: Sha) -> set[str]:
         """The files that the revert would change in a commit."""

@@ -16,6 +16,7 @@ from merge_series.planned import Planned
 from merge_series.records import Answer, Beyond, Said
 from merge_series.reverted_tree import BY_HAND, taken_back, undone
 from merge_series.reverts import Key, Revert, Round
+from merge_series.taken_out import Landed
 from stack.command_line import typed
 from stack.errors import ExitCode, Refusal
 from stack.git_answers import Sha
@@ -44,6 +45,7 @@ class Reverted:
         said: What was said for this sync.
         reopened: The PRs that are open again by these, with that state.
         left: Heads that a landing was recorded of, by PR number.
+        generated: Files that are made again in any case.
     """
 
     repository: Repository
@@ -59,6 +61,7 @@ class Reverted:
     said: Said
     reopened: Mapping[int, State]
     left: Mapping[int, Sha]
+    generated: Collection[str]
 
     @property
     def kept(self) -> frozenset[int]:
@@ -207,8 +210,11 @@ class Reverted:
                 if not contains(revert.commit.sha, tip):
                     if self._has(one, tip):
                         return True
-                elif not self._is_over(revert, tip) and not self._is_kept(revert, tip):
-                    return True
+                elif not (self._is_over(revert, tip) or self._is_kept(revert, tip)):
+                    # A branch that never had it from main has its own lines all the same.
+                    landing = Landed.read(self.repository, revert.undone[::-1], self.generated)
+                    if landing is None or landing.is_gone(tip):
+                        return True
         return False
 
     def step(self, pull_request: PullRequest, tip: Sha, merged: Sha) -> Planned | None:

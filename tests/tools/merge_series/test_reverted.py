@@ -621,6 +621,108 @@ def test_a_revert_that_somebody_merged_by_hand_is_found(stack):
     assert stack.run("verify").code == 0
 
 
+def test_a_merge_through_a_branch_that_keeps_nothing_is_not_meant(stack):
+    """What a branch that never had the PR records is no answer of one that lost it."""
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    stack.git("branch", "late", "child")
+    assert stack.run("sync", "--keep-reverted", "1").code == 0
+    stack.declare(*ROWS, "#5 late main", "#6 under main")
+    stack.git("branch", "under", "main~2")
+    stack.commit("under", {"under.txt": "under\n"}, "Do under")
+    desk = stack.root / "desk"
+    stack.git("worktree", "add", "--quiet", str(desk), "under")
+    message = f"Merge main into under\n\nOverrules: {stack.git('rev-parse', 'main')} #1"
+    stack.git("merge", "--quiet", "-m", message, "main", where=desk)
+    stack.git("switch", "--quiet", "late", where=desk)
+    stack.git("merge", "--quiet", "--no-edit", "under", where=desk)
+    assert not held(stack, "late")
+    found = {
+        check["branch"]: check["found"]
+        for check in json.loads(stack.run("verify", "--json").out)
+        if check["name"] == "revert of #1 is meant"
+    }
+    assert [branch for branch, text in found.items() if text] == ["late"]
+
+
+def test_a_clone_without_the_branch_finds_no_fault_in_what_a_sync_kept(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    assert stack.run("sync", "--keep-reverted", "1").code == 0
+    again(stack, "Do parent, once more (#1)")
+    assert stack.run("sync").code == 0
+    clone = stack.root / "clone"
+    stack.git("clone", "--quiet", str(stack.fork), str(clone))
+    for branch in ("child", "top", "side"):
+        stack.git("branch", "--quiet", branch, f"origin/{branch}", where=clone)
+    stack.git("remote", "remove", "origin", where=clone)
+    stack.fork.rename(stack.root / "old")
+    clone.rename(stack.fork)
+    done = stack.run("verify")
+    assert done.code == 0, done.err
+
+
+def test_a_row_that_is_open_by_hand_answers_nothing_where_its_branch_is_at_main(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    stack.git("branch", "--force", "parent", "main")
+    stack.declare(*ROWS)
+    before = stack.heads()
+    assert (stack.run("sync").code, stack.heads()) == (3, before)
+    assert stack.run("sync", "--keep-reverted", "1").code == 0
+    assert [held(stack, branch) for branch in ("child", "top")] == [True, True]
+    assert stack.run("verify").code == 0
+
+
+def test_a_pr_that_relands_with_more_is_kept_whole(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    assert stack.run("sync", "--drop-reverted", "1").code == 0
+    stack.git("restore", "--source=parent", "--staged", "--worktree", *BROUGHT, "dropped.txt")
+    stack.write({"parent.txt": "parent\nmore\n"}, stack.fork)
+    stack.git("commit", "--quiet", "--all", "-m", "Reland Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    done = stack.run("sync", "--keep-reverted", "1")
+    assert done.code == 0, done.err
+    for branch in ("parent", "child", "top"):
+        assert stack.files(branch)["parent.txt"] == "parent\nmore\n"
+    assert "nothing was changed" in stack.run("sync").err
+
+
+def test_a_landed_branch_that_was_rebased_is_kept_as_it_is(stack):
+    stack.commit("main", {"README": "1\n"}, "Add a readme")
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    desk = stack.root / "desk"
+    stack.git("worktree", "add", "--quiet", str(desk), "parent")
+    stack.git("rebase", "--quiet", "main~2", where=desk)
+    stack.git("worktree", "remove", "--force", str(desk))
+    mine = stack.heads()["parent"]
+    done = stack.run("sync", "--keep-reverted", "1")
+    assert done.code == 0, done.err
+    assert stack.git("merge-base", mine, "parent") == mine
+    assert [held(stack, branch) for branch in ("parent", "child")] == [True, True]
+
+
+def test_a_branch_with_other_commits_than_the_prs_loses_none_to_the_advice(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    landed = stack.git("rev-parse", "parent")
+    revert(stack)
+    stack.git("branch", "--force", "parent", "main")
+    stack.commit("parent", {"other.txt": "other\n"}, "Do something else")
+    done = stack.run("sync", "--keep-reverted", "1")
+    assert done.code == 1
+    advice = f"git switch parent && git merge {landed[:12]}"
+    assert f"{advice}, then run this again" in done.err
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
