@@ -6,11 +6,13 @@ of it stays in every branch that holds it.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from carry.carried import Carrier
 from merge_series.gone import Heads
 from merge_series.history import BROUGHT, Commit, History
 from merge_series.mainline import MainCommit, MainLine, Seen, look
+from merge_series.older_forms import OlderForms
 from merge_series.operations import Operations
 from merge_series.plan import sources, synced_pull_requests
 from merge_series.records import Said
@@ -51,28 +53,34 @@ def changes(
     repository: Repository, carrier: Carrier, operations: Operations, main_name: str, main: Sha
 ) -> tuple[Change, ...]:
     """What the declared stack says otherwise than the branches, in the order of the series."""
-    known = Heads.read(repository, carrier, main).known
-    history = History.read(repository, known, main)
-    return tuple(_Finder(repository, carrier, operations, main_name, main, history).find())
+    return tuple(_Finder.read(repository, carrier, operations, main_name, main).find())
+
+
+def older_forms(
+    repository: Repository, carrier: Carrier, operations: Operations, main_name: str, main: Sha
+) -> OlderForms:
+    """What the branches hold of their dependencies as these were before a rebase."""
+    return _Finder.read(repository, carrier, operations, main_name, main).older_forms()
 
 
 def refuse_changes(
     repository: Repository, carrier: Carrier, operations: Operations, main_name: str, main: Sha
-) -> tuple[str, ...]:
+) -> tuple[tuple[str, ...], OlderForms]:
     """Refuse what no commit more can bring about.
 
     Returns:
-        What a sync that goes on has to say.
+        What a sync that goes on has to say, and what ``older_forms`` does.
 
     Raises:
         Refusal: A dependency or a PR was removed whose commits a branch holds, or a branch that
             seems to be renamed is not.
     """
-    found = changes(repository, carrier, operations, main_name, main)
+    finder = _Finder.read(repository, carrier, operations, main_name, main)
+    found = tuple(finder.find())
     for change in found:
         if change.is_refused:
             raise Refusal(str(change))
-    return tuple(str(change) for change in found if change.is_told)
+    return tuple(str(change) for change in found if change.is_told), finder.older_forms()
 
 
 def landings_seen(
@@ -123,7 +131,7 @@ class _Suspect:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Finder:
     repository: Repository
     carrier: Carrier
@@ -132,10 +140,34 @@ class _Finder:
     main: Sha
     history: History
 
+    @classmethod
+    def read(
+        cls,
+        repository: Repository,
+        carrier: Carrier,
+        operations: Operations,
+        main_name: str,
+        main: Sha,
+    ) -> "_Finder":
+        known = Heads.read(repository, carrier, main).known
+        history = History.read(repository, known, main)
+        return cls(repository, carrier, operations, main_name, main, history)
+
+    def older_forms(self) -> OlderForms:
+        taken: dict[tuple[int, int], set[Sha]] = {}
+        for form in self._suspects[1]:
+            before = self.history.reached(form.commits)
+            for holder in self.history.holders(next(iter(form.commits))):
+                newer = [self._shared.has_newer(holder, number, before) for number in form.of]
+                for source in () if all(newer) else self.carrier.series.held[holder]:
+                    if not self.carrier.series.held[source].isdisjoint(form.of):
+                        taken.setdefault((holder, source), set()).update(form.commits)
+        return OlderForms(self.repository, self.carrier.series, self.main, self.history, taken)
+
     def find(self) -> Iterator[Change]:
         journal = self._journal()
         there = self._others()
-        suspects, older = self._suspects()
+        suspects, older = self._suspects
         for pull_request in synced_pull_requests(self.carrier):
             if pull_request.number not in self.history.heads:
                 yield from self._renamed(pull_request, there, journal)
@@ -206,6 +238,7 @@ class _Finder:
                     known.setdefault(branch, set()).add(head)
         return known
 
+    @cached_property
     def _suspects(self) -> tuple[list[_Suspect], list[OlderForm]]:
         """What branches hold that may belong to a PR which the series does not give them.
 
@@ -227,9 +260,6 @@ class _Finder:
             if not self.history.commits[sha].is_merge:
                 unexplained.setdefault(held, []).append(self.history.commits[sha])
         older = []
-        shared = SharedCommits(
-            self.repository, self.carrier, self.main_name, self.main, self.history, self._left()
-        )
         for held, commits in unexplained.items():
             owners = self.history.holders(commits[0].sha)
             if any(
@@ -237,13 +267,19 @@ class _Finder:
                 for owner in owners
             ):
                 continue
-            found = shared.judge(commits)
+            found = self._shared.judge(commits)
             if isinstance(found, Missing):
                 mask = self.history.mask(found.holders)
                 suspects.append(_Suspect(mask, frozenset(), found.text))
             else:
                 older.append(found)
         return suspects, older
+
+    @cached_property
+    def _shared(self) -> SharedCommits:
+        return SharedCommits(
+            self.repository, self.carrier, self.main_name, self.main, self.history, self._left()
+        )
 
     def _above(self, owner: int) -> Iterator[int]:
         """A PR and all that depend on it, directly or not."""

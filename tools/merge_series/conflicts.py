@@ -96,8 +96,8 @@ def _told(kind: str, paths: Sequence[str], group: Sequence[Conflict], sides: Sid
             told = f"{', '.join(what)} at {path}"
         case "left out", _:
             told = (
-                f"{sides.names[THEIRS]} lacks here what the PR brought; keep it in the branch, or "
-                "let it go as main did"
+                f"{sides.names[THEIRS]} lacks here what the PR seems to have brought; keep it in "
+                "the branch, or let it go"
             )
         case "binary", (path, *_) if not group[0].driver:
             did = {stage: sides.did(stage, path) for stage in (OURS, THEIRS)}

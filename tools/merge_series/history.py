@@ -12,11 +12,12 @@ from stack.repository import Repository
 
 # The trailers: each names a head whose commits main has in another form, or a commit of main and
 # the PR that it reverts and the branch keeps, or lets go, or a commit of main whose revert is kept
-# out of the branch.
+# out of the branch, or the older form of a PR that a merge of it replaces.
 ABSORBS = "Absorbs"
 OVERRULES = "Overrules"
 FOLLOWS = "Follows"
 KEEPS = "Keeps"
+REPLACES = "Replaces"
 
 # What subjects say: a merge that brings a PR into another, a host's merge of one into main, and the
 # merge by which a branch has one as it landed.

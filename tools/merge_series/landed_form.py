@@ -13,16 +13,16 @@ from merge_series.generated_files import FILE_MODES
 from merge_series.hunks import Hunk, hunks_between
 from merge_series.text_merge import lines_of
 from stack.git_answers import Entry, Sha, decode
-from stack.merging import Conflict, merge_trees
+from stack.merging import Conflict, Merge, merge_trees
 from stack.repository import Repository
 
 # Head the lists of files in the message of the merge that takes a form over.
 DIFFERS = "What differs is merged here:"
 LEFT_OUT = "Main left out something that {name} brings:"
 
-# Stands in the base for a file of which the merge of the PR and main says nothing: no side has this
+# Stands in the base for a file of which the merge that makes it says nothing: no side has this
 # text, so whatever they do not have alike is a conflict.
-_NOTHING = b"merge_series: the merge of a pull request into main left this file in conflict\n"
+_NOTHING = b"merge_series: the merge that is the base of another left this file in conflict\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,8 @@ def landed_form(
     merge = merge_trees(repository, below, head)
     conflicts = {conflict.path for conflict in merge.conflicts}
     theirs, before = repository.entries(landing), repository.entries(below)
-    nothing = Entry("100644", repository.write_blobs([_NOTHING])[0])
-    changes = {c.path: nothing for c in merge.conflicts if c.stages and not _has_markers(c)}
     tree = repository.change_tree(
-        merge.tree, changes | {path: theirs.get(path) for path in generated}
+        as_base(repository, merge), {path: theirs.get(path) for path in generated}
     )
     merged = repository.entries(tree)
     differing = _differing(merged, theirs) | conflicts.difference(generated)
@@ -90,6 +88,15 @@ def landed_form(
         left_out=tuple(sorted(without.keys() | whole)),
         is_empty=bool(brought) and brought <= whole,
     )
+
+
+def as_base(repository: Repository, merge: Merge) -> Sha:
+    """The tree of a merge as the base of another: what conflicts in it, no side may have alike."""
+    open_files = [c.path for c in merge.conflicts if c.stages and not _has_markers(c)]
+    if not open_files:
+        return merge.tree
+    nothing = Entry("100644", repository.write_blobs([_NOTHING])[0])
+    return repository.change_tree(merge.tree, dict.fromkeys(open_files, nothing))
 
 
 def _differing(one: Mapping[str, Entry], other: Mapping[str, Entry]) -> set[str]:

@@ -36,7 +36,7 @@ class Origins:
 
     def brought(self, planned: Planned) -> BroughtMain | None:
         """What a dependency brings of main that the branch has not."""
-        if planned.source is None or planned.beyond is not None:
+        if planned.source is None:
             return None
         has, mine = (
             self._repository.merge_bases(commit, self._main)

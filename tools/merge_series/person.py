@@ -109,9 +109,9 @@ def _with_names(worktree: Repository, tree: Sha, offer: Offer) -> dict[str, byte
     """Open files whose conflict markers name commits, with the names of both sides there."""
     stopped, planned = offer.stopped, offer.stopped.planned
     ours = messages.side(planned.pull_request)
-    theirs = offer.main_name if planned.source is None else messages.side(planned.source)
-    if planned.beyond is not None:
-        theirs = planned.beyond.source
+    theirs = offer.main_name if planned.beyond is None else planned.beyond.source
+    if planned.source is not None:
+        theirs = messages.side(planned.source)
     # What git merged, and what the rules did, where these are not the same commits.
     named = {OURS: ours, THEIRS: theirs}
     commits = [

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from carry.carried import Carrier
+from merge_series.alike import alike, tips
 from merge_series.history import Commit, History
 from merge_series.plan import is_synced
 from stack.git_answers import Sha
@@ -32,11 +33,13 @@ class OlderForm:
     Attributes:
         holders: The PRs that hold them, but for those above one that does.
         of: Those PRs, on which every holder depends.
+        commits: The commits.
         text: What there is to say, after the name of the first holder; empty if nothing is.
     """
 
     holders: tuple[int, ...]
     of: frozenset[int]
+    commits: frozenset[Sha]
     text: str
 
 
@@ -92,7 +95,8 @@ class SharedCommits:
         below = frozenset.intersection(*(closures[n] for n in lowest)).difference(lowest)
         older, others = self._older_form(commits, lowest, below & self.history.heads.keys())
         if older:
-            return OlderForm(lowest, older, self._told(commits, lowest, older))
+            shas = frozenset(commit.sha for commit in commits)
+            return OlderForm(lowest, older, shas, self._told(commits, lowest, older))
         return Missing(lowest, self._undeclared(others, lowest))
 
     def _undeclared(self, commits: Sequence[Commit], lowest: tuple[int, ...]) -> str:
@@ -121,7 +125,7 @@ class SharedCommits:
     def _told(self, commits: Sequence[Commit], lowest: tuple[int, ...], of: frozenset[int]) -> str:
         """What is said until all holders have something of what came since."""
         before = self.history.reached(commit.sha for commit in commits)
-        if all(self._has_newer(holder, number, before) for holder in lowest for number in of):
+        if all(self.has_newer(holder, number, before) for holder in lowest for number in of):
             return ""
         others = _and(f"#{number}" for number in lowest[1:])
         names = _and(f"#{number}" for number in sorted(of))
@@ -133,8 +137,14 @@ class SharedCommits:
             f"{'they are' if len(of) > 1 else 'it is'} now into them{self._fetch_first(commits)}"
         )
 
-    def _has_newer(self, holder: int, number: int, before: Collection[Sha]) -> bool:
-        """Whether a branch holds some of what a PR is now, or a sync merges nothing of it."""
+    def has_newer(self, holder: int, number: int, before: Collection[Sha]) -> bool:
+        """Whether a branch holds some of what a PR is now, or a sync merges nothing of it.
+
+        Args:
+            holder: The PR of the branch.
+            number: The PR.
+            before: The commits of its older form, and what these contain.
+        """
         if not is_synced(self.carrier.series.pull_requests[number]):
             return True
         own = self.history.own(number, self.carrier.series.held[number])
@@ -184,17 +194,12 @@ class SharedCommits:
     def _alike(self, number: int, commits: Sequence[Commit]) -> frozenset[Sha]:
         """Those of some commits that a PR has in another form: what a rebase keeps is the same."""
         own = self.history.own(number, self.carrier.series.held[number])
-        kept = {(commit.author, commit.subject) for commit in own}
         branch = self.carrier.series.pull_requests[number].branch
         was = self.history.reached((*self.left.get(branch, ()), *self._logged(branch)))
-        alike = {c.sha for c in commits if c.sha in was or (c.author, c.subject) in kept}
-        for tip in _tips(commits):
-            marked = self.repository.run(
-                "rev-list", "--cherry-mark", "--right-only", "--no-merges",
-                f"{self.history.heads[number]}...{tip}", f"^{self.main}", "--",
-            )  # fmt: skip
-            alike.update(Sha(line[1:]) for line in marked.text.split() if line.startswith("="))
-        return frozenset(alike.intersection(commit.sha for commit in commits))
+        head = self.history.heads[number]
+        return alike(self.repository, self.main, commits, head, own) | was.intersection(
+            commit.sha for commit in commits
+        )
 
     def _logged(self, branch: str) -> list[Sha]:
         """The heads that git's own log of a branch has, if it keeps one."""
@@ -206,7 +211,7 @@ class SharedCommits:
     def _newer_main(self, commits: Sequence[Commit]) -> str:
         """What to do where some commits are main's, and main here is older; else empty."""
         for ref, head in self._mains:
-            others = self.repository.commits(*_tips(commits), f"^{self.main}", f"^{head}")
+            others = self.repository.commits(*tips(commits), f"^{self.main}", f"^{head}")
             if any(commit.sha not in others for commit in commits):
                 return (
                     f"{self.main_name} here is older than {ref}; bring it up to date "
@@ -266,12 +271,6 @@ class SharedCommits:
         ).text
         remote = of or (remotes[0] if len(remotes) == 1 else "REMOTE")
         return f"git fetch {remote} {self.main_name}:{self.main_name}"
-
-
-def _tips(commits: Iterable[Commit]) -> list[Sha]:
-    """Those of some commits that stand below none of the others."""
-    parents = {parent for commit in commits for parent in commit.parents}
-    return [commit.sha for commit in commits if commit.sha not in parents]
 
 
 def _named(commit: Commit) -> str:

@@ -7,14 +7,14 @@ Invariants, kept here:
 """
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from carry.carried import Carrier
 from carry.generated import ReadScanner
 from merge_series import person
-from merge_series.changes import refuse_changes
+from merge_series.changes import older_forms, refuse_changes
 from merge_series.declared import Rewrite, with_states
 from merge_series.forecast import Forecast
 from merge_series.landed import Landings, find_landings
@@ -27,13 +27,12 @@ from merge_series.plan import (
     ready,
     refuse_shallow,
     resolve_main,
-    sources,
     synced_pull_requests,
 )
-from merge_series.planned import Planned
 from merge_series.reachable import count_commits
 from merge_series.records import Answer, Said
 from merge_series.stack_merges import Heads, Merged, Merges, StackMerger, new_heads
+from merge_series.steps import Steps
 from merge_series.stopped import (
     Handover,
     describe,
@@ -44,7 +43,6 @@ from merge_series.stopped import (
 from stack.command_line import typed
 from stack.errors import Refusal
 from stack.git_answers import Sha
-from stack.model import PullRequest
 from stack.repository import Repository
 
 NOTHING_SAID = Said()
@@ -150,7 +148,11 @@ class Syncer:
             old = branch_heads(self._repository, synced_pull_requests(self._carrier))
         else:
             main, old, made = waiting.main, waiting.heads, waiting.merged
+            main_name = waiting.main_name
             self._find_landings(main, waiting.said)
+        self._older = older_forms(
+            self._repository, self._carrier, self._operations, main_name, main
+        )
         self._repository.read_ancestry(main, new_heads(old, made).values())
         merges = self._merge_all(main, old, made)
         stops = tuple(map(describe, merges.stopped))
@@ -189,7 +191,7 @@ class Syncer:
             )
         # SERIES.md may say otherwise by now.
         refuse_undeclared(self._carrier, (*waiting.merged, record))
-        refuse_changes(
+        _, self._older = refuse_changes(
             self._repository, self._carrier, self._operations, waiting.main_name, waiting.main
         )
         self._told(f"{record.branch}: merged {record.source} as a person settled it")
@@ -209,7 +211,9 @@ class Syncer:
         refuse_shallow(self._repository)
         refuse_lost(self._repository, self._carrier, self._operations, main_name, main)
         self._find_landings(main, said)
-        taken = refuse_changes(self._repository, self._carrier, self._operations, main_name, main)
+        taken, self._older = refuse_changes(
+            self._repository, self._carrier, self._operations, main_name, main
+        )
         follows = self._operations.update_worktrees
         old = ready(self._repository, self._carrier, main, update_worktrees=follows)
         for sentence in (*self._landings.told(), *taken):
@@ -247,54 +251,11 @@ class Syncer:
 
     def _merge_all(self, main: Sha, old: Heads, made: Merged) -> Merges:
         """Make the merges that are missing after ``made``."""
+        steps = Steps(self._repository, self._carrier, self._landings, self._older)
         stack = StackMerger(
-            self._repository, self._carrier, self._merger(main), self._steps, self._told
+            self._repository, self._carrier, self._merger(main), steps.needed, self._told
         )
         return stack.merge(main, old, made)
-
-    def _steps(self, pull_request: PullRequest, tips: Heads, main: Sha) -> Iterator[Planned]:
-        """The merges a branch needs, one at a time: dependencies, what landed, then main.
-
-        What landed comes first where a dependency brings it in main's form.
-
-        Who takes one puts its commit into ``tips`` before taking the next.
-        """
-        branch = pull_request.branch
-        for source in sources(self._carrier, pull_request):
-            theirs = tips[source.branch]
-            if not self._repository.is_ancestor(theirs, tips[branch]):
-                if self._landings.come_with(self._repository, tips[branch], theirs):
-                    yield from self._absorbing(pull_request, tips)
-                yield from self._keeping(pull_request, tips, theirs)
-                yield self._planned(pull_request, source, tips[branch], theirs)
-        yield from self._absorbing(pull_request, tips)
-        yield from self._keeping(pull_request, tips, main)
-        if not self._repository.is_ancestor(main, tips[branch]):
-            yield self._planned(pull_request, None, tips[branch], main)
-
-    def _planned(
-        self, pull_request: PullRequest, source: PullRequest | None, ours: Sha, theirs: Sha
-    ) -> Planned:
-        trailers = self._landings.reverted.trailers(pull_request, ours, theirs)
-        return Planned(pull_request, source, ours, theirs, trailers=trailers)
-
-    def _keeping(self, pull_request: PullRequest, tips: Heads, merged: Sha) -> Iterator[Planned]:
-        """The merges by which a branch keeps what ``merged`` would revert."""
-        reverted = self._landings.reverted
-        while (step := reverted.step(pull_request, tips[pull_request.branch], merged)) is not None:
-            yield step
-
-    def _absorbing(self, pull_request: PullRequest, tips: Heads) -> Iterator[Planned]:
-        """The merges by which a branch absorbs what landed, one at a time as for ``_steps``."""
-        branch = pull_request.branch
-        while (step := self._landings.next_step(self._repository, tips[branch])) is not None:
-            if step.beyond is not None:
-                yield Planned(pull_request, None, tips[branch], step.commit, step.beyond)
-                continue
-            if step.source is None:
-                yield from self._keeping(pull_request, tips, step.commit)
-            if not self._repository.is_ancestor(step.commit, tips[branch]):
-                yield self._planned(pull_request, step.source, tips[branch], step.commit)
 
     def _end(
         self,

@@ -44,8 +44,8 @@ def test_what_main_left_out_of_a_pr_is_for_a_person(part):
         "whole.txt; it left out something of shared.txt, whole.txt"
     )
     asked = (
-        "#1 as landed lacks here what the PR brought; keep it in the branch, or let it go as main "
-        "did"
+        "#1 as landed lacks here what the PR seems to have brought; keep it in the branch, or let "
+        "it go"
     )
     # Of each file, in both branches.
     assert " ".join(done.err.split()).count(asked) == 4, done.err

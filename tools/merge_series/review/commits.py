@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 
-from merge_series.history import ABSORBS, KEEPS
+from merge_series.history import ABSORBS, KEEPS, REPLACES
 from stack.git_answers import Sha, decode
 from stack.repository import Repository
 
 _FIELDS = (
     "%H", "%P", "%an", "%ad", "%cd", "%s",
     f"%(trailers:key={ABSORBS},valueonly,separator=%x20)",
-    f"%(trailers:key={KEEPS},valueonly,separator=%x20)", "%(trailers)", "%b",
+    f"%(trailers:key={KEEPS},valueonly,separator=%x20)",
+    f"%(trailers:key={REPLACES},valueonly,separator=%x20)", "%(trailers)", "%b",
 )  # fmt: skip
 
 
@@ -26,6 +27,7 @@ class Commit:
         subject: First line of its message.
         absorbs: Heads that it says another branch has in another form.
         keeps: Commits of main whose revert it says it keeps out.
+        replaces: The older form of a PR that it says it replaces.
         words: The rest of its message, without trailers.
     """
 
@@ -37,6 +39,7 @@ class Commit:
     subject: str
     absorbs: tuple[Sha, ...]
     keeps: tuple[Sha, ...]
+    replaces: tuple[str, ...]
     words: str
 
     @property
@@ -56,8 +59,8 @@ def read_commits(repository: Repository, *selection: str) -> tuple[Commit, ...]:
 
 def _parse(record: str) -> Commit:
     # The body comes last, so it may hold whatever it likes.
-    sha, parents, author, written, made, subject, absorbs, keeps, trailers, body = record.split(
-        "\x01", len(_FIELDS) - 1
+    sha, parents, author, written, made, subject, absorbs, keeps, replaces, trailers, body = (
+        record.split("\x01", len(_FIELDS) - 1)
     )
     return Commit(
         sha=Sha(sha),
@@ -68,5 +71,6 @@ def _parse(record: str) -> Commit:
         subject=subject,
         absorbs=tuple(Sha(head) for head in absorbs.split()),
         keeps=tuple(Sha(commit) for commit in keeps.split()),
+        replaces=tuple(replaces.split()),
         words=body.strip().removesuffix(trailers.strip()).strip(),
     )

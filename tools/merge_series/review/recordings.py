@@ -9,6 +9,7 @@ true; any other merge is one like git's.
   absorbed. That is proved by the same comparison that the sync made.
 - One of a PR as it landed in main has the merged PR as base, in which main differs in the files
   that the message lists.
+- One that replaces an older form of a PR has that form as base too.
 - One that keeps a PR which main reverts has main with the revert alone as base.
 """
 
@@ -17,7 +18,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from merge_series.either import merge_beyond
+from merge_series.history import BROUGHT
 from merge_series.landed_form import DIFFERS, LEFT_OUT, landed_form
+from merge_series.older_forms import NO_FORM, make_again
 from merge_series.reverted_tree import BY_HAND, without
 from merge_series.review.commits import Commit
 from merge_series.review.merging import Merged, clean_merge, independent, stand_in
@@ -70,6 +73,8 @@ class Recording:
         landed = _LANDED.fullmatch(self.commit.subject)
         if landed is not None:
             return f"the merge of what main has otherwise than {landed[1]} merged into it"
+        if self.commit.replaces:
+            return "the merge of what the PR did since its older form"
         return "the merge of main without the revert"
 
     def told(self, length: int) -> str:
@@ -81,6 +86,9 @@ class Recording:
         kept = _KEEP.fullmatch(self.commit.subject)
         if kept is not None:
             return f"{kept[1]} stays, which main reverts by {by}"
+        if self.commit.replaces:
+            name = _NAME.findall(self.commit.subject)[-1]
+            return f"{name} as {by} replaces what it was at {self.commit.replaces[0][:length]}"
         what = self.commit.subject.removeprefix("Record that ")
         found = _RECORD.fullmatch(self.commit.subject)
         return f"{what} as {by}" if found and found["landed"] else what
@@ -126,7 +134,11 @@ def _read(
         ),
         None,
     )
-    if read is None or len(commit.parents) != 2:  # noqa: PLR2004 - the branch and what is merged
+    if len(commit.parents) != 2:  # noqa: PLR2004 - the branch and what is merged
+        return None
+    if BROUGHT.fullmatch(commit.subject) and commit.replaces:
+        return _replaced(repository, commit)
+    if read is None:
         return None
     below = repository.merge_bases(*commit.parents)
     return read(repository, commit, below[0], earlier, generated) if len(below) == 1 else None
@@ -208,6 +220,22 @@ def _kept(
     merge = merge_trees(repository, ours, theirs, base)
     paths = tuple(conflict.path for conflict in merge.conflicts)
     return Recording(commit, {}, below, base, Merged(merge.tree, paths))
+
+
+def _replaced(repository: Repository, commit: Commit) -> Recording | None:
+    """A PR of which the branch held an older form."""
+    ours, theirs = commit.parents
+    shas = [form for form in commit.replaces if form != NO_FORM]
+    for sha in shas:
+        if repository.resolve(sha) is None or not repository.is_ancestor(Sha(sha), ours):
+            return None
+    bases = repository.merge_bases(ours, theirs)
+    if not bases:
+        return None
+    base, kept = make_again(repository, ours, theirs, commit.replaces)
+    merge = merge_beyond(repository, TreeMerger(repository), ours, theirs, base, kept)
+    paths = tuple(conflict.path for conflict in merge.conflicts)
+    return Recording(commit, {}, bases[0], base, Merged(merge.tree, paths))
 
 
 def _is_merge_of(

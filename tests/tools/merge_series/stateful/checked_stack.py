@@ -122,7 +122,6 @@ class CheckedStack(FirstStack):
         assert self.rows == expected
         if moving:
             self.did(kept, old, dict.fromkeys(moving))
-        self.older = frozenset()
         self.met["synced" if moving else "nothing to sync"] += 1
         self.met["absorbed a landing"] += bool(landed and moving)
         self.check_all(now)

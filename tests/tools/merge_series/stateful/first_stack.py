@@ -114,7 +114,6 @@ class FirstStack:
             self.events[branch] = self.events["main"]
             again = [(commit.subject, new) for commit, new in old if commit.branch == branch]
             self._add(again, branch, main, commits, made)
-            self.older = self.older.union(*(new for _, new in again))
         self.met["rebased under others"] += len(numbers)
 
     def _add(self, again, branch, parent, commits, made) -> str:
@@ -158,7 +157,6 @@ class FirstStack:
         self.saying = set()  # the PRs that the sync under way keeps, though main reverts them
         self.gone = {}  # by the name of a branch that was deleted: its head, and its events
         self.work_on = {}  # by PR: the commits of its own
-        self.older = frozenset()  # what an older form of a PR brings, until a sync has merged it
         self.named = {}  # the same, of those that no subject on main tells
         self.unlisted = set()  # branches that read what their allowlist does not have
         self.done, self.undone = [], []  # heads and events before and after each operation

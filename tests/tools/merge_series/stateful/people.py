@@ -59,10 +59,7 @@ class People(CheckedStack):
                 # Where people change a file that the series edits, its edits no longer tell it; and
                 # which of two raised pins a branch keeps is not told.
                 if branch == "main" or edit.file not in {EDITED, LOCK} or edit.action == "replace":
-                    new = change(self.tokens, after, edit)
-                    # To git, what a rebased PR takes back of its older form it never brought: the
-                    # PRs on that keep it.
-                    after |= new if self.older.isdisjoint(-event for event in new) else frozenset()
+                    after |= change(self.tokens, after, edit)
             files = written(self.tokens, before, after, self.fork.places(heads[branch]))
             subject = f"Change {branch} {next(self.serial)}"
             commits.append(Commit(branch, (heads[branch],), files, subject))
