@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from carry.carried import Carrier
+from merge_series.generated_files import generated_paths
 from merge_series.history import ABSORBS, BROUGHT, MERGED_BY_HOST, TAKEN_AS_LANDED
 from merge_series.landed_form import has_merged_files
 from merge_series.left import left_heads
@@ -96,7 +97,7 @@ class Heads:
             commits = [known.head for known in heads] or repository.commits(
                 "--reverse", "--topo-order", *(there[pr.number] for pr in above), f"^{main}"
             )
-            below, generated = landing.parents[0], carrier.series.generated
+            below, generated = landing.parents[0], generated_paths(repository, carrier)
             for commit in commits:
                 if has_merged_files(repository, below, commit, landing.sha, generated):
                     found[pull_request.number] = commit

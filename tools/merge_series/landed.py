@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from carry.carried import Carrier
+from merge_series.generated_files import generated_paths
 from merge_series.gone import Heads
 from merge_series.history import History
 from merge_series.landed_form import Form, has_merged_files, landed_form
@@ -28,12 +29,14 @@ class Landings:
         found: They.
         newly: Numbers of those PRs that SERIES.md does not call landed yet.
         renumbered: Those of these whose commit on main has another number.
+        made_again: Files that are made again after every merge, in whatever form main has them.
     """
 
     reverted: Reverted
     found: tuple[Landing, ...] = ()
     newly: tuple[int, ...] = ()
     renumbered: Mapping[int, MainCommit] = field(default_factory=dict)
+    made_again: frozenset[str] = frozenset()
 
     @property
     def states(self) -> dict[int, State]:
@@ -46,7 +49,7 @@ class Landings:
 
     def told(self) -> Iterator[str]:
         """A sentence for each that main has in another form."""
-        return filter(None, (landing.told() for landing in self.found))
+        return filter(None, (landing.told(self.made_again) for landing in self.found))
 
     def next_step(self, repository: Repository, tip: Sha) -> Step | None:
         """What the branch at ``tip`` needs next, before main is merged; None if nothing."""
@@ -112,7 +115,8 @@ def find_landings(
     reverted = read_reverted(carrier, line, history, main, said)
     reverted.refuse_unanswered(carrier)
     carrier = marked(carrier, reverted.reopened)
-    finder = _Finder(repository, carrier, line, history, reverted)
+    made_again = generated_paths(repository, carrier)
+    finder = _Finder(repository, carrier, line, history, reverted, made_again)
     found: list[Landing] = []
     all_seen = look(carrier, line, history, main, said.landed, reverted.landings)
     for seen in all_seen:
@@ -140,7 +144,7 @@ def find_landings(
         and (commit := commits.get(landing.commit)) is not None
         and commit.number not in {None, *carrier.series.pull_requests}
     }
-    return Landings(reverted, tuple(found), newly, renumbered)
+    return Landings(reverted, tuple(found), newly, renumbered, made_again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,7 @@ class _Finder:
     line: MainLine
     history: History
     reverted: Reverted
+    made_again: frozenset[str]  # files
 
     def prove(self, seen: Seen, earlier: Sequence[Landing]) -> Landing | None:
         """The landing, if it is one that matters.
@@ -218,11 +223,12 @@ class _Finder:
             )
         is_named = pull_request.number in self.reverted.said.landed
         later = () if is_named else self._later(seen, last)
-        if later:
+        differing = [path for path in form.differing if path not in self.made_again]
+        if later and differing:
             more = f" and {len(later) - 1} more" if len(later) > 1 else ""
             raise Refusal(
                 f"{name}{branch} went on since with {later[0]}{more}, and they differ in "
-                f"{', '.join(form.differing)}; nothing was changed. Move what is new to a PR of "
+                f"{', '.join(differing)}; nothing was changed. Move what is new to a PR of "
                 f"its own; if main has it in another form, say so: "
                 f"--landed {pull_request.number}={last.sha[:12]}; if that commit is no landing of "
                 f"it, merge main by hand ({self._merge(pull_request)})"
@@ -316,7 +322,7 @@ class _Finder:
                 base = None if step.beyond is None else step.beyond.base
                 merged = merge_trees(self.repository, tip, step.commit, base)
                 conflicted = {conflict.path for conflict in merged.conflicts}
-                if not conflicted.issubset(self.carrier.series.generated):
+                if not conflicted.issubset(self.made_again):
                     return head
                 tip = self.repository.commit_nowhere(merged.tree, (tip, step.commit))
         return tip

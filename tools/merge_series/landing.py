@@ -6,6 +6,7 @@ commit before S has all that S brings, but for what whoever merged the PR made o
 beyond the merge of these two is merged into it, which mostly is nothing, and main from there on.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from merge_series.landed_form import DIFFERS, LEFT_OUT, Form
@@ -35,10 +36,14 @@ class Landing:
     form: Form
     after: tuple[Sha, ...] = ()
 
-    def told(self) -> str:
-        """In what form main has it, as a sentence; empty if as its branch is."""
+    def told(self, made_again: Collection[str]) -> str:
+        """In what form main has it, as a sentence; empty if as its branch is.
+
+        Args:
+            made_again: Files in which it may differ, since they are made again after every merge.
+        """
         pull_request, form = self.pull_request, self.form
-        if not form.differing:
+        if set(form.differing).issubset(made_again):
             return ""
         left_out = f"; it left out something of {', '.join(form.left_out)}"
         return (

@@ -1,6 +1,9 @@
 """PRs that main has in another form than their branches, and what a branch takes over of it."""
 
+import os
+import shlex
 import subprocess
+import sys
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -263,3 +266,128 @@ def test_a_branch_gets_the_merge_of_its_text_and_mains_beyond_the_merged_pr(
     merged = subprocess.run(command, cwd=folder, capture_output=True, check=True)
     assert done.code == 0, done.err
     assert hand.files("child")["f"] == merged.stdout.decode()
+
+
+@pytest.fixture
+def locked(hand):
+    """A fork whose lock has a row for each need, with the pin that it finds there."""
+    tool = hand.root / "tool.py"
+    tool.write_text(TOOL)
+    command = shlex.join([sys.executable, str(tool)])
+    hand.git("config", "merge-series.regenerate.x.lock.command", command)
+    hand.commit("main", {"needs": "a\nb\nc\nd\ne\n", "x.lock": lock("abcde")}, "Lock")
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"needs": "a\nA\nb\nc\nd\ne\n", "x.lock": lock("Aabcde")})
+    hand.grow("child", "parent", {"needs": "a\nA\nb\nc\nd\ne\nf\n", "x.lock": lock("Aabcdef")})
+    return hand
+
+
+TOOL = """\
+import pathlib, re
+text = pathlib.Path("x.lock").read_text()
+pins = dict(re.findall("^(\\\\w)==([0-9])$", text, re.M))
+needs = sorted(pathlib.Path("needs").read_text().split())
+pathlib.Path("x.lock").write_text("".join(f"{n}=={pins.get(n, 1)}\\n" for n in needs))
+"""
+
+
+def lock(names, **pins):
+    return "".join(f"{name}=={pins.get(name, 1)}\n" for name in names)
+
+
+def test_a_lock_that_main_made_again_is_merged_and_no_other_form(locked):
+    land(locked, {"x.lock": lock("Aabcde", c=2)})
+    done = locked.run("sync")
+    assert done.code == 0, done.err
+    assert "another form" not in done.err
+    assert locked.show("child", "x.lock") == lock("Aabcdef", c=2)
+    assert locked.states() == ["landed", "open"]
+    assert locked.run("verify").code == 0
+
+
+def test_a_lock_in_a_landing_that_was_edited(locked):
+    land(locked, {"x.lock": lock("Aabcde", c=2), "notes.txt": "one\n2\nthree\n"})
+    done = locked.run("sync")
+    assert done.code == 0, done.err
+    assert "differs in notes.txt, x.lock\n" in done.err
+    assert locked.show("child", "x.lock") == lock("Aabcdef", c=2)
+    assert locked.show("child", "notes.txt") == "one\n2\nthree\n"
+
+
+def test_a_branch_that_went_on_after_main_made_the_lock_again(locked):
+    """Its new commit is no reason to doubt a landing that has all the rest as it was."""
+    land(locked, {"x.lock": lock("Aabcde", c=2)})
+    env = {**os.environ, "GIT_COMMITTER_DATE": "2030-01-01T00:00:00Z"}
+    desk = locked.root / "later"
+    locked.git("worktree", "add", "--quiet", str(desk), "parent")
+    command = ["git", "commit", "--quiet", "--allow-empty", "-m", "Say more"]
+    subprocess.run(command, cwd=desk, env=env, check=True)
+    locked.git("worktree", "remove", str(desk))
+    done = locked.run("sync")
+    assert done.code == 0, done.err
+    assert locked.show("child", "x.lock") == lock("Aabcdef", c=2)
+
+
+MERGE = """\
+import a
+import b
+{}
+import y
+import z
+
+
+def f():
+    return a, b, y, z
+"""
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_an_import_block_that_main_edited(hand, at_once):
+    """What both added there is settled as in any other merge; what is at odds is asked."""
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.commit("main", {"f.py": MERGE.format("import c")}, "Add f")
+    hand.grow("parent", "main", {"f.py": MERGE.format("import c\nimport d")})
+    hand.grow("child", "parent", {"f.py": MERGE.format("import c\nimport d\nimport f")})
+    land(hand, {"f.py": MERGE.format("import c\nimport d\nimport e")})
+    if at_once:
+        hand.commit(
+            "main", {"f.py": MERGE.format("import c\nimport d\nimport e\nimport g")}, "Go on"
+        )
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    more = "\nimport g" if at_once else ""
+    whole = "import c\nimport d\nimport e\nimport f" + more
+    assert hand.show("child", "f.py") == MERGE.format(whole)
+
+
+def test_a_file_with_carried_edits_that_main_edited(world):
+    names = "megatron/core/names.py"
+    world.git("merge", "--quiet", "--squash", "ratchet")
+    world.git("commit", "--quiet", "-m", "List the global reads (#1)")
+    edited = world.names.replace("return offset(count)", "return offset(count or 1)")
+    world.write({names: edited}, world.fork)
+    world.git("commit", "--quiet", "--all", "--amend", "--no-edit")
+    done = world.run("sync")
+    assert done.code == 0, done.err
+    assert f"differs in {names}\n" in done.err
+    assert "return offset(count or 1, size=own_size())" in world.show("offsets", names)
+    assert "the edits of #2 applied to main's text" in world.message("offsets~1") + world.message(
+        "offsets"
+    )
+    assert world.run("verify").code == 0
+
+
+def test_a_landing_that_was_edited_to_read_more_brings_its_reads(world):
+    names = "megatron/core/names.py"
+    more = world.names.replace("_size())", "_size(), parallel_state.get_group())")
+    world.git("merge", "--quiet", "--squash", "ratchet")
+    world.write({names: more}, world.fork)
+    row = f"{names} offset get_group_size accessor 1\n"
+    listed = (world.fork / world.allowlist).read_text()
+    listed = listed.replace(row, row.replace("_size", "") + row)
+    world.commit("main", {world.allowlist: listed}, "List the global reads (#1)")
+    done = world.run("sync")
+    assert done.code == 0, done.err
+    assert world.run("verify").code == 0
+    assert world.show("by-hand", world.allowlist) == listed
+    assert world.show("offsets", world.allowlist) == listed
