@@ -136,6 +136,21 @@ def warn_process_group_fallback(
         _shown[place] = filters
 
 
+def global_rank_and_size(field: str) -> tuple[int, int] | tuple[None, None]:
+    """This rank and the size of a group of the global grid, to tell a model's own from it.
+
+    Nothing is to be built or named by the answer; that would be a fallback.
+
+    Args:
+        field: The collection's field.
+
+    Returns:
+        Both, or ``(None, None)`` where there is no such group.
+    """
+    group = _global_group(field)
+    return (None, None) if group is None else (group.rank(), group.size())
+
+
 def _global_group(field: str) -> 'ProcessGroup | None':
     return getattr(_global_groups([field]), field)
 

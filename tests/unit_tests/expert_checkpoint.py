@@ -215,7 +215,9 @@ class Training:
             place = weights.param_idx[param.orig_param]
             yield name, 'weight', weights.get_item(place, only_shard=True)
             yield name, 'param', param.to_local()
-            state = self.optimizer.optimizer.state[param]
+            state = self.optimizer.optimizer.state.get(param)
+            if not state:
+                continue  # Adam makes none where a rank holds nothing.
             yield name, 'step', state['step']
             for moment in MOMENTS:
                 yield name, moment, state[moment].to_local()

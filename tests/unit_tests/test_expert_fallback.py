@@ -44,12 +44,12 @@ def answer(state):
         return str(error)
 
 
-def refusal(here, expected, global_ep, layer):
+def refusal(here, expected, layer):
     return (
         f'handle_experts_in_state_dict was not given ep_rank and ep_size, and the {here} of 8 '
         f'experts in decoder.layers.{layer}.mlp.experts are not as many as the {expected} that a '
-        f"rank of the global expert-parallel size {global_ep} holds; pass the model's ep_rank and "
-        'ep_size, which get_model_ep_rank_and_size(model) of '
+        "rank of the global expert-parallel group holds; pass the model's ep_rank and ep_size, "
+        'which get_model_ep_rank_and_size(model) of '
         'megatron.core.transformer.fsdp_dtensor_checkpoint finds'
     )
 
@@ -63,21 +63,19 @@ class TestRefused:
             return answer(dict(model.named_parameters()))
 
         answers = on_each_rank(body, world_size=layouts.world_size, global_ep=layouts.global_ep)
-        expected = refusal(
-            NUM_EXPERTS // layouts.model_ep, NUM_EXPERTS // layouts.global_ep, layouts.global_ep, 0
-        )
+        expected = refusal(NUM_EXPERTS // layouts.model_ep, NUM_EXPERTS // layouts.global_ep, 0)
         assert answers == dict.fromkeys(range(layouts.world_size), expected)
 
     @pytest.mark.parametrize(('numbers', 'layer'), [((4, 3), 1), ((5, 4), 0), ((0, 8), 1)], ids=str)
     def test_one_layer_is_enough(self, numbers, layer):
         answers = on_each_rank(lambda: answer(state_dict(numbers)), world_size=2, global_ep=2)
-        assert answers == dict.fromkeys(range(2), refusal(numbers[layer], 4, 2, layer))
+        assert answers == dict.fromkeys(range(2), refusal(numbers[layer], 4, layer))
 
     @pytest.mark.parametrize('form', FORMS)
     def test_every_form_of_a_key(self, form):
         state = dict.fromkeys(MLP.format(0) + form.format(index) for index in range(8))
         answers = on_each_rank(lambda: answer(state), world_size=2, global_ep=2)
-        assert answers == dict.fromkeys(range(2), refusal(8, 4, 2, 0))
+        assert answers == dict.fromkeys(range(2), refusal(8, 4, 0))
 
 
 class TestAccountedFor:
@@ -91,7 +89,7 @@ class TestAccountedFor:
 
         answers = []
         found = on_each_rank(body, world_size=2, global_ep=2)
-        assert found == dict.fromkeys(range(2), (None, ['handle_experts_in_state_dict']))
+        assert found == dict.fromkeys(range(2), (None, ['get_ep_layer_offset']))
 
     @pytest.mark.parametrize('ep_size', [1, 2, 4])
     def test_a_model_on_the_standard_grid(self, ep_size):
@@ -102,7 +100,7 @@ class TestAccountedFor:
 
         answers = []
         found = on_each_rank(body, world_size=4, global_ep=ep_size)
-        assert found == dict.fromkeys(range(4), (None, ['handle_experts_in_state_dict']))
+        assert found == dict.fromkeys(range(4), (None, ['get_ep_layer_offset']))
 
     def test_indices_that_are_global_already(self):
         """They stay, so that a state dict can be named twice."""

@@ -20,7 +20,6 @@ PLACES = {
     'megatron/core/distributed/torch_fully_sharded_data_parallel.py': (
         'TorchFullyShardedDataParallel.__init__'
     ),
-    'megatron/core/transformer/expert_fallback.py': 'layout_or_global',
     'megatron/core/transformer/fsdp_dtensor_checkpoint.py': 'get_ep_layer_offset',
 }
 FILES = (*PLACES, 'megatron/core/transformer/expert_layout.py')

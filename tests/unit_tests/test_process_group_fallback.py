@@ -11,6 +11,9 @@ import pytest
 from megatron.core import parallel_state
 from megatron.core import process_groups_config as config
 from megatron.core.process_groups_config import ProcessGroupCollection
+from tests.unit_tests.new_module import NewModule
+
+process_group_fallback = NewModule('process_group_fallback')
 
 TEXT = (
     'build was not given tp, ep and reads the global process groups, '
@@ -204,3 +207,13 @@ def test_what_to_pass(heard):
         'build was not given ep and reads the global process groups, '
         'which are wrong for a model with its own; pass ep_rank'
     )
+
+
+class TestGlobalRankAndSize:
+    def test_group(self, global_groups):
+        global_groups['ep'].rank = lambda: 1
+        assert process_group_fallback.global_rank_and_size('ep') == (1, 2)
+
+    @pytest.mark.usefixtures('global_groups')
+    def test_no_group(self):
+        assert process_group_fallback.global_rank_and_size('cp') == (None, None)

@@ -5,6 +5,12 @@
 import re
 from collections.abc import Iterable
 
+# What a caller passes that has stated no layout.
+LAYOUT_OF_MODEL = (
+    "the model's ep_rank and ep_size, which get_model_ep_rank_and_size(model) of "
+    "megatron.core.transformer.fsdp_dtensor_checkpoint finds"
+)
+
 # SequentialMLP has the index in the middle, grouped GEMM at the end of a weight's name; SwiGLU's
 # halves and the kind of Adam state follow. Wrappers stand in front.
 _EXPERT = re.compile(
