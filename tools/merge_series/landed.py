@@ -47,9 +47,10 @@ class Landings:
         """The series as it is with these states."""
         return marked(carrier, self.states)
 
-    def told(self) -> Iterator[str]:
-        """A sentence for each that main has in another form."""
-        return filter(None, (landing.told(self.made_again) for landing in self.found))
+    def told(self, carrier: Carrier) -> Iterator[str]:
+        """A sentence for each that main has in another form, and for each that is let go."""
+        yield from filter(None, (landing.told(self.made_again) for landing in self.found))
+        yield from self.reverted.let_go(carrier)
 
     def next_step(self, repository: Repository, tip: Sha) -> Step | None:
         """What the branch at ``tip`` needs next, before main is merged; None if nothing."""

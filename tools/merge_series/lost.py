@@ -105,6 +105,13 @@ class _Finder:
         lacks = f"and no longer holds {old.head[:12]}, which {old.when} merged"
         back = f"put {name} back, or take {old.when} back ({typed('merge_series undo')})"
         if self.beyond.contains(old.head, self.main):
+            meant = self._holding(old.head)
+            if meant:
+                yield (
+                    f"{name} is at {new} {lacks} and {meant} holds; if {meant} is main, say --main "
+                    f"{meant}, else {back}"
+                )
+                return
             yield (f"{name} went back to {new} {lacks}; {back}, or name another branch with --main")
             return
         alone = [
@@ -119,6 +126,14 @@ class _Finder:
                 f"into {', '.join(left)}, where what it no longer has is to be settled, then sync "
                 "again"
             )
+
+    def _holding(self, head: Sha) -> str:
+        """A remote's branch that holds a commit of main and is named like main, if any."""
+        listed = self.repository.run(
+            "for-each-ref", "--contains", head, "--format=%(refname:lstrip=2)",
+            f"refs/remotes/*/{self.main_name}",
+        )  # fmt: skip
+        return listed.text.partition("\n")[0]
 
     def rewritten(self) -> Iterator[str]:
         """Say it of each branch that lost commits."""

@@ -149,6 +149,21 @@ class Reverted:
             for n, said in _sentences(found).items()
         }
 
+    def let_go(self, carrier: Carrier) -> Iterator[str]:
+        """A sentence for each PR that is let go now, on those that stand on it."""
+        for number, answer in self.said.reverted.items():
+            held = [f"{one.name} {one.branch}" for one in self._holding(carrier, number)]
+            if answer is Answer.LET_GO and held:
+                yield (
+                    f"#{number}: what it brought goes from {', '.join(held)}; see that they work "
+                    "without it"
+                )
+
+    def _holding(self, carrier: Carrier, number: int) -> list[PullRequest]:
+        """The PRs that are synced and whose branches hold a PR."""
+        held = (carrier.series.pull_requests[n] for n in sorted(self.holders[number]))
+        return [one for one in held if one.number in self.heads and is_synced(one)]
+
     def _questions(self, carrier: Carrier) -> dict[int, str]:
         """What main reverts that nobody has answered for, and what to do, for each PR."""
         given = [f"--landed {number}={sha}" for number, sha in self.said.landed.items()]
@@ -159,13 +174,8 @@ class Reverted:
         }
 
     def _question(self, carrier: Carrier, number: int, said: str, given: Sequence[str]) -> str:
-        series = carrier.series.pull_requests
-        pull_request = series.get(number)
-        held = [
-            series[n].branch
-            for n in sorted(self.holders[number])
-            if n in self.heads and is_synced(series[n])
-        ]
+        pull_request = carrier.series.pull_requests.get(number)
+        held = [one.branch for one in self._holding(carrier, number)]
         keep, let_go = (
             typed(" ".join(["merge_series sync", *given, f"{OPTIONS[answer]} {number}"]))
             for answer in (Answer.KEEP, Answer.LET_GO)

@@ -216,7 +216,7 @@ class Syncer:
         )
         follows = self._operations.update_worktrees
         old = ready(self._repository, self._carrier, main, update_worktrees=follows)
-        for sentence in (*self._landings.told(), *taken):
+        for sentence in (*self._landings.told(self._carrier), *taken):
             self._told(sentence)
         merges = self._merge_all(main, old, ())
         if not merges.made and not merges.stopped:

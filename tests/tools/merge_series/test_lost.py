@@ -256,6 +256,18 @@ def test_a_main_that_went_back_is_refused(synced):
     ).replace("put main", "put upstream/main").replace(" undo)", " --main upstream/main undo)")
 
 
+def test_who_names_no_main_but_synced_with_a_remotes_is_told_its_name(synced):
+    old = synced.git("rev-parse", "main")
+    synced.git("update-ref", "refs/remotes/upstream/main", old)
+    reset_main(synced, "main^")
+    new = synced.git("rev-parse", "main")
+    assert refused(synced, *SYNCS) == (
+        f"main is at {new[:12]} and no longer holds {old[:12]}, which sync 1 merged and "
+        "upstream/main holds; if upstream/main is main, say --main upstream/main, else put main "
+        f"back, or take sync 1 back ({synced.typed('undo')})"
+    )
+
+
 def test_a_commit_of_main_that_no_branch_took_may_go(synced):
     synced.commit("main", {"README": "2\n"}, "Go on")
     assert synced.run(*STACK).code == 0

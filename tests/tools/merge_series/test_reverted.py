@@ -723,6 +723,17 @@ def test_a_branch_with_other_commits_than_the_prs_loses_none_to_the_advice(stack
     assert f"{advice}, then run this again" in done.err
 
 
+def test_who_lets_a_pr_go_is_told_which_prs_stood_on_it(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    done = stack.run("sync", "--drop-reverted", "1")
+    assert done.code == 0, done.err
+    assert done.err.splitlines()[0] == (
+        "#1: what it brought goes from #2 child, #3 top; see that they work without it"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
