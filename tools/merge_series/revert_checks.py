@@ -82,6 +82,9 @@ class _Finder:
         if not revert.undone or before not in self.history.commits:
             return ""
         above, (base, _) = revert.commit.parents[0], undone(self.repository, [revert])
+        # With what main did before the revert, by which a file may have another name.
+        taken = TreeMerger(self.repository).merge(before, above)
+        before = before if taken.conflicts else self.repository.commit_nowhere(taken.tree, ())
         had, has, kept = (self._touched(one, above, base) for one in (before, head, merge))
         paths = sorted(had - has - kept - self.generated)
         commit = revert.commit.sha[:12]

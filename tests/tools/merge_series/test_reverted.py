@@ -530,6 +530,19 @@ def test_a_landing_of_several_commits_that_is_taken_out_without_a_word(hand):
     assert hand.files("child")["parent.txt"] == "1\n2\n"
 
 
+def test_what_main_takes_out_of_a_file_that_it_renamed_is_kept_there(stack):
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    stack.git("mv", "shared.txt", "moved.txt")
+    stack.git("commit", "--quiet", "-m", "Rename it")
+    stack.write({"moved.txt": WITHOUT["shared.txt"], "parent.txt": None}, stack.fork)
+    stack.write({"dropped.txt": None}, stack.fork)
+    stack.git("commit", "--quiet", "--all", "-m", "Simplify (#7)")
+    assert synced(stack, "keep")
+    for branch in ("parent", "child", "top"):
+        assert stack.files(branch)["moved.txt"] == BROUGHT["shared.txt"]
+
+
 def test_a_file_that_main_renames_or_rewrites_is_not_taken_out(stack):
     stack.squash("parent", "Do parent (#1)")
     assert stack.run("sync").code == 0
