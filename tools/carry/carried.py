@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from carry.age import too_old
 from carry.bases import Base
 from carry.edit_paths import edit_paths
 from carry.generated import check_regenerable
@@ -150,6 +151,8 @@ class Carrier:
                 files[path] = editing.apply_layers(edit_file, source, layers).text
             except editing.EditMismatch as mismatch:
                 failures += mismatch.lines
+        if failures and (old := too_old(base)):
+            raise Refusal(f"{old}; nothing was applied", ExitCode.FOUND)
         if failures:
             message = editing.not_landing(f"{base.name}: nothing was applied", failures)
             raise Refusal(message, ExitCode.FOUND)

@@ -31,10 +31,20 @@ def check_table(reports: Mapping[str, Sequence[EditReport]]) -> Group:
     return Group(*lines)
 
 
-def faults(reports: Mapping[str, Sequence[EditReport]]) -> Iterator[str]:
-    """A line for each edit that does not do what it should, or for each file that is not there."""
+def faults(
+    reports: Mapping[str, Sequence[EditReport]], too_old: Mapping[str, str]
+) -> Iterator[str]:
+    """A line for each edit that does not do what it should, or for each file that is not there.
+
+    Args:
+        reports: The edits by tree.
+        too_old: What stands for all of them, for a tree that is older than the series is for.
+    """
     for name, found in reports.items():
         failing = [report for report in found if not report.holds]
+        if failing and name in too_old:
+            yield too_old[name]
+            continue
         for (path, state), edits in groupby(
             failing, key=lambda report: (report.path, report.state)
         ):

@@ -8,6 +8,7 @@ from typing import NoReturn
 import click
 
 from carry import help_texts as texts
+from carry.age import OLDEST, too_old
 from carry.apply import apply_in_place, check_new, write_tree
 from carry.bases import Base, ReleaseTree, default_cache, fetch_release, open_base
 from carry.build import Builder
@@ -21,7 +22,7 @@ from carry.index import fetch_own_wheel, list_offers, list_yanked
 from carry.installed import apply_to_installed, undo_in_place
 from carry.releases import RELEASES
 from carry.replacing import write_once
-from carry.report import OLDEST, TreeReport, choose, exit_code, report_releases, report_tree
+from carry.report import TreeReport, choose, exit_code, report_releases, report_tree
 from carry.report_view import edit_tables, nearest_candidates, summary, tree_table
 from carry.wheel import build_wheel
 from stack.command_line import Tool, json_option
@@ -84,7 +85,8 @@ def check_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> Exi
     else:
         people.print(check_table(reports))
         edits = len(next(iter(reports.values())))
-        for fault in faults(reports):
+        old = {base.name: why for base in opened if (why := too_old(base))}
+        for fault in faults(reports, old):
             people.print(fault, soft_wrap=True)
         what = f"{counted(edits, 'edit')} on {counted(len(reports), 'tree')}"
         people.print(f"{what}; {failing} do not match.")
@@ -187,6 +189,12 @@ def wheel_command(series: Path, release: str, output: Path, python: Path) -> Non
         else "is there already, the same byte for byte"
     )
     people.print(f"{target}: {done}", soft_wrap=True)
+    if release in list_yanked():
+        people.print(
+            f"megatron-core {release} is yanked: its makers withdrew it, and pip installs it only "
+            "where it is asked for by this very version",
+            soft_wrap=True,
+        )
 
 
 @carry.command("export", epilog=texts.EXPORT)

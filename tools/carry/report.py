@@ -8,6 +8,7 @@ from typing import Any
 
 from packaging.version import Version
 
+from carry.age import OLDEST
 from carry.bases import Base, ReleaseTree
 from carry.carried import Carrier
 from carry.checking import EditReport, check
@@ -21,9 +22,6 @@ NEW_FILE = "new file"
 
 YANKED = "yanked"
 SUPERSEDED = "pre-release older than another or than a release"
-
-# The series was never meant for what came before the oldest release that is recorded.
-OLDEST = min(RELEASES, key=Version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from carry.age import OLDEST
 from carry.checking import NO_FILE, EditReport
-from carry.report import NEW_FILE, OLDEST, YANKED, TreeReport
+from carry.report import NEW_FILE, YANKED, TreeReport
 from stack.folding import Folded, labels
 from stack.words import counted
 

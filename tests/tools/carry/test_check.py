@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
 LOOP = "megatron/training/loop.py"
+NAMES = "megatron/core/names.py"
+INFO = "megatron/core/package_info.py"
 
 TABLE = """\
  Edit                                      tree      old
@@ -110,6 +114,58 @@ def test_a_file_that_is_missing_though_its_folder_is_there(project):
         f"tree: {LOOP}: not there, for 1 edit",
         "7 edits on 1 tree; 1 do not match.",
     ]
+
+
+def package_info(version, more=""):
+    parts = zip(("MAJOR", "MINOR", "PATCH"), version, strict=True)
+    return "".join(f"{name} = {number}\n" for name, number in parts) + more
+
+
+OLD = "tree: is megatron-core {}, which predates the code that the series changes; 0.16.1 is the \
+oldest release that it is for"
+
+
+@pytest.mark.parametrize(
+    ("info", "version"),
+    [
+        (package_info((0, 15, 3), "PRE_RELEASE = ''\nVERSION = (MAJOR, MINOR)\n"), "0.15.3"),
+        (package_info((0, 16, 1), "PRE_RELEASE = 'rc0'\n"), "0.16.1rc0"),
+    ],
+)
+def test_a_tree_that_is_older_than_the_series_is_for(project, info, version):
+    project.write({INFO: info, NAMES: "def other():\n    return 1\n"}, project.tree)
+    old = OLD.format(version)
+    done = project.run("check", "tree")
+    assert done.code == 4
+    assert lines(done.err)[-2:] == [old, "7 edits on 1 tree; 3 do not match."]
+    before = project.files()
+    done = project.run("apply", "tree")
+    assert (done.code, done.err) == (4, f"error: {old}; nothing was applied\n")
+    assert project.files() == before
+
+
+def test_an_older_tree_on_which_all_lands_is_none_to_speak_of(project):
+    project.write({INFO: package_info((0, 15, 3))}, project.tree)
+    done = project.run("check", "tree")
+    assert (done.code, lines(done.err)[-1]) == (0, "7 edits on 1 tree; 0 do not match.")
+    assert project.run("apply", "tree").code == 0
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        package_info((0, 16, 1)),
+        package_info((1, 0, 0), "PRE_RELEASE = 'rc0'\n"),
+        package_info(("int(0)", 1, 1)),
+        package_info(("'a'", 1, 1)),
+        "MAJOR = 0\n",
+        "MAJOR = \n",
+    ],
+)
+def test_a_tree_that_is_not_older_or_does_not_say_how_old_it_is(project, info):
+    project.write({INFO: info, NAMES: "def other():\n    return 1\n"}, project.tree)
+    said = lines(project.run("check", "tree").err)
+    assert [line.partition(": #")[0] for line in said if ": #" in line] == [f"tree: {NAMES}"] * 3
 
 
 def test_what_cannot_be_checked_is_told_in_one_line(project):

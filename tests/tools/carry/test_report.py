@@ -8,11 +8,12 @@ import zipfile
 import pytest
 from rich.console import Console
 
+from carry.age import OLDEST
 from carry.bases import Directory
 from carry.carried import Carrier
 from carry.checking import EditReport
 from carry.index import Offer, list_offers, list_yanked
-from carry.report import OLDEST, TreeReport, choose, exit_code, report_tree
+from carry.report import TreeReport, choose, exit_code, report_tree
 from carry.report_view import edit_tables, nearest_candidates, tree_table
 
 LOOP = "megatron/training/loop.py"
@@ -82,6 +83,26 @@ def test_every_release_that_is_offered(index):
         Offer("0.9.0", (HERE,), is_for_here=True),
     )
     assert list_yanked() == ("9.0.2",)
+
+
+YANKED = """\
+megatron-core 9.0.2 is yanked: its makers withdrew it, and pip installs it only where it is asked \
+for by this very version
+"""
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_wheel_of_a_yanked_release_is_named_as_one(index, project, times):
+    """Also where the release's wheel is in the cache, of which pip tells nothing."""
+    index("9.0.1")
+    index("9.0.2", yanked="It was wrong.")
+    for _ in range(times):
+        done = project.run("wheel", "--release", "9.0.2")
+    assert done.code == 0
+    assert done.err.endswith(f"changed or new\n{YANKED}" if times == 1 else f"byte\n{YANKED}")
+    done = project.run("wheel", "--release", "9.0.1")
+    assert done.code == 0
+    assert done.err.endswith("changed or new\n")
 
 
 REPORT = """\
