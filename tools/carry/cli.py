@@ -15,6 +15,8 @@ from carry.build import Builder
 from carry.carried import Carrier
 from carry.check_view import check_table, faults
 from carry.checking import check
+from carry.checkpoint.findings import look_at_checkpoint
+from carry.checkpoint.view import lines, verdict
 from carry.completion import ReleaseOrTree, ReleaseVersion
 from carry.fork import MAIN, import_release, open_fork
 from carry.generated import ReadScanner
@@ -195,6 +197,24 @@ def wheel_command(series: Path, release: str, output: Path, python: Path) -> Non
             "where it is asked for by this very version",
             soft_wrap=True,
         )
+
+
+@carry.command("checkpoint", epilog=texts.CHECKPOINT)
+@click.argument("folder", metavar="DIR", type=_path)
+@json_option
+def checkpoint_command(folder: Path, *, as_json: bool) -> ExitCode:
+    """Say whether an FSDP-DTensor checkpoint in DIR was saved under a wrong layout.
+
+    Its metadata alone is read, none of its code is run, and torch is not needed: which experts and
+    layers are absent, named twice, or named differently by model and optimizer, what of it is
+    whole, and the expert-parallel layout that a tree with the series states in it.
+    """
+    report = look_at_checkpoint(folder)
+    if as_json:
+        print_json(report.to_json() | {"verdict": verdict(report)})
+    else:
+        people.print(*lines(report), *verdict(report), sep="\n", soft_wrap=True)
+    return ExitCode.FOUND if report.findings else ExitCode.DONE
 
 
 @carry.command("export", epilog=texts.EXPORT)

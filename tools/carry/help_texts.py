@@ -41,6 +41,12 @@ WHEEL = epilog(
     found="an edit does not land",
 )
 
+CHECKPOINT = epilog(
+    "carry checkpoint path/to/checkpoints/iter_0001000",
+    "carry checkpoint path/to/checkpoints/iter_0001000 --json > names.json",
+    found="its experts or layers are named wrongly, or a tensor of it is not whole",
+)
+
 EXPORT = epilog("carry export --release 0.19.2 --output build/unmodified")
 
 IMPORT = epilog(
