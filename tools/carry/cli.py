@@ -27,6 +27,7 @@ from carry.replacing import write_once
 from carry.report import TreeReport, choose, exit_code, report_releases, report_tree
 from carry.report_view import edit_tables, nearest_candidates, summary, tree_table
 from carry.wheel import build_wheel
+from carry.where import look_where
 from stack.command_line import Tool, json_option
 from stack.console import people, print_json, run
 from stack.errors import ExitCode, Refusal
@@ -215,6 +216,26 @@ def checkpoint_command(folder: Path, *, as_json: bool) -> ExitCode:
     else:
         people.print(*lines(report), *verdict(report), sep="\n", soft_wrap=True)
     return ExitCode.FOUND if report.findings else ExitCode.DONE
+
+
+@carry.command("where", epilog=texts.WHERE)
+@click.option(
+    "--python",
+    type=_path,
+    default=Path(sys.executable),
+    help="The interpreter to ask; the one that runs this if not said.",
+)
+@click.pass_obj
+def where_command(series: Path, python: Path) -> ExitCode:
+    """Say which megatron.core a Python imports here, and whether the series is in it.
+
+    A program imports a clone of Megatron-LM that stands in its own folder before a wheel that is
+    installed, so run this in the folder of your script. Exit code 4 says that the series, or a part
+    of it, is not in what is imported.
+    """
+    found = look_where(Carrier.open(series), python)
+    people.print(found.line(python), soft_wrap=True)
+    return found.exit_code
 
 
 @carry.command("export", epilog=texts.EXPORT)

@@ -47,6 +47,12 @@ CHECKPOINT = epilog(
     found="its experts or layers are named wrongly, or a tensor of it is not whole",
 )
 
+WHERE = epilog(
+    "carry --series path/to/SERIES.md where",
+    "carry --series path/to/SERIES.md where --python venv/bin/python",
+    found="the series is not in what is imported",
+)
+
 EXPORT = epilog("carry export --release 0.19.2 --output build/unmodified")
 
 IMPORT = epilog(
