@@ -7,6 +7,7 @@ import symtable
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -41,6 +42,7 @@ class Meaning(NamedTuple):
     source: tuple[str, str]
 
 
+@lru_cache(maxsize=32)
 def unbound(text: bytes) -> frozenset[str]:
     """The names that a text loads from the module and that are bound nowhere in it.
 
@@ -63,16 +65,19 @@ def unbound(text: bytes) -> frozenset[str]:
     return frozenset((loaded | set(_told(tree))) - bound - _ALWAYS)
 
 
+@lru_cache(maxsize=32)
 def loads(tree: ast.Module) -> Counter[tuple[str, Scope, bool]]:
     """How often each name is loaded, by the definition it is in and whether by an annotation."""
     return Counter(_loads(tree, (), is_told=False))
 
 
+@lru_cache(maxsize=32)
 def chains(tree: ast.Module) -> set[str]:
     """Dotted names that are loaded, each with all that it starts with: ``a``, ``a.b``."""
     return {ast.unparse(node) for node in ast.walk(tree) if _is_chain(node)}
 
 
+@lru_cache(maxsize=32)
 def mentioned(text: bytes) -> frozenset[str]:
     """Names that other programs look up: type checkers in strings and comments, pytest.
 
@@ -93,6 +98,7 @@ def mentioned(text: bytes) -> frozenset[str]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=32)
 def used_before(tree: ast.Module) -> set[str]:
     """Names that the module itself loads above its first import of them."""
     first: dict[str, tuple[int, int]] = {}
@@ -108,6 +114,7 @@ def used_before(tree: ast.Module) -> set[str]:
     return {name for name, where in first.items() if used.get(name, where) < where}
 
 
+@lru_cache(maxsize=32)
 def meanings(tree: ast.Module) -> dict[tuple[Scope, str], tuple[Meaning, ...]]:
     """What each name is bound to, one after the other, by the definition it is bound in.
 
@@ -130,7 +137,7 @@ def _assigned(body: list[ast.stmt], inside: Scope) -> Iterator[tuple[int, tuple[
         is_definition = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         if is_definition:
             yield statement.lineno, (inside, getattr(statement, "name", ""))
-        for node in [statement, *ast.iter_child_nodes(statement)]:
+        for node in ast.iter_child_nodes(statement):
             if not isinstance(node, ast.stmt):
                 for part in ast.walk(node):
                     for name in _bound_by(part):

@@ -142,25 +142,25 @@ def parse(text: bytes) -> Parsed:
         raise NotSettled("it holds directives to isort")
     encoding, tree = encoding_of(text), parse_tree(text)
     lines = lines_of(text)
-    found = list(_imports(tree.body, ()))
-    names = tuple(name for _, imported in imports_of(tree) for name in imported)
+    found = imports_of(tree)
+    names = tuple(name for _, imported in found for name in imported)
     if any(name.name == "*" for name in names):
         raise NotSettled("it imports with a star")
     statements = {}
-    for scope, node in found:
+    for node, imported in found:
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
         if _stands_alone(node, lines, encoding):
             whole = b"".join(lines[first : last + 1])
-            statements[first, last] = Statement(scope, tuple(_names(scope, node)), whole)
+            statements[first, last] = Statement(imported[0].scope, imported, whole)
     return Parsed(tree, encoding, names, statements, lines)
 
 
+@lru_cache(maxsize=32)
 def imports_of(
     tree: ast.Module,
-) -> Iterator[tuple[ast.Import | ast.ImportFrom, tuple[Imported, ...]]]:
+) -> tuple[tuple[ast.Import | ast.ImportFrom, tuple[Imported, ...]], ...]:
     """The import statements of a text in their order, each with the names it imports."""
-    for scope, node in _imports(tree.body, ()):
-        yield node, tuple(_names(scope, node))
+    return tuple((node, tuple(_names(scope, node))) for scope, node in _imports(tree.body, ()))
 
 
 @lru_cache(maxsize=32)
@@ -186,20 +186,26 @@ def blocks(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
         case ast.ClassDef():
             yield f"class {statement.name}", statement.body
         case ast.If():
-            test = ast.unparse(statement.test)
+            test = _source(statement.test)
             yield f"if {test}", statement.body
             yield f"else of {test}", statement.orelse
         case ast.Match():
             for case in statement.cases:
-                yield f"case {ast.unparse(case.pattern)}", case.body
+                yield f"case {_source(case.pattern)}", case.body
         case _:
             kind = type(statement).__name__.lower()
             yield kind, getattr(statement, "body", [])
             for handler in getattr(statement, "handlers", []):
-                caught = ast.unparse(handler.type) if handler.type else ""
+                caught = _source(handler.type) if handler.type else ""
                 yield f"except {caught}", handler.body
             yield f"else of {kind}", getattr(statement, "orelse", [])
             yield "finally", getattr(statement, "finalbody", [])
+
+
+@lru_cache(maxsize=8192)
+def _source(node: ast.AST) -> str:
+    """A node's source; the same tests are asked for by each walk over a tree."""
+    return ast.unparse(node)
 
 
 def namespace(scope: Scope) -> Scope:

@@ -57,7 +57,7 @@ def bound_in(text: bytes, *, is_stub: bool) -> Bound:
         (found[for_checkers].add if is_bound else found[for_checkers].discard)(name)
     imported = [name for _, names in imports_of(tree) for name in names]
     stars = frozenset(name.module for name in imported if name.name == "*")
-    exported, is_whole = _exported(tree)
+    exported, is_whole = _exported(tree) if b"__all__" in text else (None, True)
     is_open = "__getattr__" in found[False] or _DYNAMIC.search(text) is not None
     return Bound(
         frozenset(found[False]),
