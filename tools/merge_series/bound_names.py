@@ -99,6 +99,13 @@ def mentioned(text: bytes) -> frozenset[str]:
 
 
 @lru_cache(maxsize=32)
+def uses(text: bytes) -> frozenset[str]:
+    """The names that a text loads, lists in ``__all__`` or mentions."""
+    tree = parse_tree(text)
+    return frozenset({name for name, _, _ in loads(tree)} | set(_told(tree))) | mentioned(text)
+
+
+@lru_cache(maxsize=32)
 def used_before(tree: ast.Module) -> set[str]:
     """Names that the module itself loads above its first import of them."""
     first: dict[str, tuple[int, int]] = {}

@@ -5,8 +5,8 @@ Each check compares it with the three texts it was made of: base, ours and their
 
 from collections.abc import Collection, Iterator
 
-from merge_series.bound_names import ASSIGNED, chains, loads, meanings, mentioned
-from merge_series.import_statements import Imported, NotSettled, Parsed, Scope, namespace
+from merge_series.bound_names import ASSIGNED, chains, loads, meanings, mentioned, uses
+from merge_series.import_statements import Imported, NotSettled, Parsed, Scope, namespace, parse
 from merge_series.text_merge import one_sided
 
 Stages = tuple[Parsed, Parsed, Parsed]
@@ -132,6 +132,29 @@ def check_submodules(stages: Stages, result: Parsed) -> None:
         for side in stages[1:]:
             if name not in side.names and name.module not in chains(side.tree):
                 raise NotSettled(f"one side dropped {name.module} and the other uses it")
+
+
+def check_uses(path: str, texts: Collection[bytes], results: Collection[bytes]) -> None:
+    """What one side alone imports is used by it or the result; a package imports for others.
+
+    Args:
+        path: The file's path.
+        texts: Its texts: base, ours and theirs.
+        results: What was made of them, a text for each way in which it may end.
+
+    Raises:
+        NotSettled: It may be a leftover, or there for what it does or for others: no text tells.
+    """
+    if path.rpartition("/")[2].startswith("__init__."):
+        return
+    _, *sides = map(parse, texts)
+    used = frozenset[str]().union(*map(uses, results))
+    ours, theirs = ({(namespace(n.scope), n.bound) for n in side.names} for side in sides)
+    for side, alone in zip(sides, (ours - theirs, theirs - ours), strict=True):
+        told = {name.bound for name in side.names if name.module == "__future__"}
+        idle = sorted({name for _, name in alone} - uses(side.text) - used - told)
+        if idle:
+            raise NotSettled(f"one side alone imports {', '.join(idle)}, which no text uses")
 
 
 def _tried(text: Parsed) -> set[tuple[Scope, str]]:

@@ -22,10 +22,17 @@ from stack.words import counted
 
 if TYPE_CHECKING:
     from carry import edits
-    from merge_series import import_merge, import_order, import_statements, import_targets
+    from merge_series import (
+        import_checks,
+        import_merge,
+        import_order,
+        import_statements,
+        import_targets,
+    )
 else:
     # Most syncs meet no conflict that these settle.
     edits = Lazy("carry.edits")
+    import_checks = Lazy("merge_series.import_checks")
     import_merge = Lazy("merge_series.import_merge")
     import_order = Lazy("merge_series.import_order")
     import_statements = Lazy("merge_series.import_statements")
@@ -241,6 +248,7 @@ def _by_imports(sources: Sources, conflict: Conflict) -> Settled | Unsettled | N
         merged = import_order.in_order(repository, merge, conflict.path, texts, merged)
         sides = sources.ours.commit, sources.theirs.commit
         import_targets.Targets(repository, *sides, merge).check(conflict, texts, merged)
+        import_checks.check_uses(conflict.path, texts, import_merge.variants(merged))
     except import_statements.NoImports:
         return None
     except import_statements.NotSettled as reason:

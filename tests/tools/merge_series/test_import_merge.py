@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from merge_series.import_checks import check_uses
 from merge_series.import_layout import merge_order
 from merge_series.import_merge import merge_imports
 from merge_series.import_statements import NoImports, NotSettled
@@ -856,3 +857,28 @@ def test_what_always_holds(texts):
     for side in (ours, theirs):
         again = merged_or_none(side, text, side)
         assert again is None or again.text("", "").decode() == text
+
+
+IDLE = [
+    ("a.py", "import os\n", "import os\nimport re\n", "re"),
+    ("a.py", "import os\nimport re\n", "import os\n", "re"),
+    ("a.py", "import os\n", "import os\nfrom x import a as b, c\n\nprint(c)\n", "b"),
+    ("a.pyi", "import os\n", "import os\nimport re\n", "re"),
+    ("a.py", "import os\n", "import os\n\n\ndef f():\n    import re\n", "re"),
+    ("pkg/__init__.py", "import os\n", "import os\nimport re\n", None),
+    ("a.py", "import os\n", "import os\nfrom x import a\n\n__all__ = ['a']\n", None),
+    ("a.py", "import os\n", "import os\nimport re\n\nprint(re)\n", None),
+    ("a.py", "import os\n", "import os\nimport re\n\nx: 're.Pattern'\n", None),
+    ("a.py", "import os\n", "from __future__ import annotations\nimport os\n", None),
+]
+
+
+@pytest.mark.parametrize(("path", "one", "other", "name"), IDLE)
+def test_an_import_that_one_side_alone_has_and_no_text_uses(path, one, other, name):
+    for sides in ((one, other), (other, one)):
+        texts = [text.encode() for text in (sides[0], *sides)]
+        if name is None:
+            check_uses(path, texts, texts[:1])
+            continue
+        with pytest.raises(NotSettled, match=f"^one side alone imports {name}, which no text uses"):
+            check_uses(path, texts, [b""])

@@ -25,14 +25,34 @@ def words(text):
 
 @pytest.mark.parametrize("path", [SIZES, f"{SIZES}i"])
 def test_import_statements_are_merged_and_the_message_says_so(world, path):
-    world.commit("main", {path: MORE}, "Add a module")
+    text = MORE + "\n\ndef g():\n    pass\n\n\ndef h():\n    pass\n"
+    mine, yours = "g():\n    return b\n", "h():\n    return c\n"
+    texts = [
+        text.replace("import a", f"import a, {used[-2]}").replace(f"{used[0]}():\n    pass\n", used)
+        for used in (mine, yours)
+    ]
+    world.commit("main", {path: text}, "Add a module")
     assert world.run("sync").code == 0
-    world.commit("by-hand", {path: MORE.replace("import a", "import a, b")}, "Import b")
-    world.commit("main", {path: MORE.replace("import a", "import a, c")}, "Import c")
+    world.commit("by-hand", {path: texts[0]}, "Import b")
+    world.commit("main", {path: texts[1]}, "Import c")
     done = world.run("sync")
     assert done.code == 0, done.err
-    assert world.show("by-hand", path) == MORE.replace("import a", "import a, b, c")
+    assert world.show("by-hand", path) == (
+        text.replace("import a", "import a, b, c")
+        .replace("g():\n    pass\n", mine)
+        .replace("h():\n    pass\n", yours)
+    )
     assert f"- {path}: its import statements merged by name\n" in world.message("by-hand")
+
+
+def test_an_import_that_one_side_adds_and_nothing_uses_is_for_a_person(world):
+    world.commit("main", {SIZES: MORE}, "Add a module")
+    assert world.run("sync").code == 0
+    world.commit("by-hand", {SIZES: MORE.replace("import a", "import a, b")}, "Import b")
+    world.commit("main", {SIZES: MORE.replace("import a", "import a, c")}, "Import c")
+    done = world.run("sync")
+    assert done.code == 3
+    assert "not merged: one side alone imports b, which no text uses" in words(done.err)
 
 
 def test_a_person_sees_only_the_code_and_the_message_says_both(world):
