@@ -103,8 +103,9 @@ def read_metadata(folder: Path) -> Entries:
         raise Refusal(f"{file}: cannot be read: {error.strerror}") from error
     except _Foreign as foreign:
         raise Refusal(
-            f"{file}: asks for {foreign}, which is no part of a checkpoint's metadata; nothing of "
-            "it was run; do not load this checkpoint"
+            f"{file}: asks for {foreign}, which is none of what torch.distributed.checkpoint "
+            "writes; nothing of it was run here, but a load would run it: if you cannot say why "
+            "that stands there, do not load this checkpoint"
         ) from foreign
     except _DAMAGED as error:
         raise Refusal(_damaged(file, f"{type(error).__name__}: {error}")) from error
@@ -152,6 +153,8 @@ _KNOWN: Mapping[tuple[str, str], type] = {
     (_METADATA_MODULE, "TensorStorageMetadata"): _StoredTensor,
     (_METADATA_MODULE, "ChunkStorageMetadata"): _StoredChunk,
     (_METADATA_MODULE, "BytesStorageMetadata"): _StoredBytes,
+    # megatron-core's own, up to 0.15, for another format
+    ("megatron.core.dist_checkpointing.strategies.torch", "MCoreMetadata"): _Metadata,
     ("torch", "Size"): tuple,
     **dict.fromkeys(
         [
@@ -159,6 +162,8 @@ _KNOWN: Mapping[tuple[str, str], type] = {
             (_METADATA_MODULE, "StorageMeta"),
             (_METADATA_MODULE, "TensorProperties"),
             (_METADATA_MODULE, "_MEM_FORMAT_ENCODING"),
+            ("megatron.core.dist_checkpointing.strategies.torch", "MCoreSavePlan"),
+            ("torch.distributed.checkpoint._hf_utils", "_HFStorageInfo"),
             ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
             ("torch.serialization", "_get_layout"),
             ("pathlib", "PosixPath"),

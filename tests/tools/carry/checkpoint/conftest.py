@@ -22,6 +22,7 @@ class Checkpoint:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.written = Metadata({})
 
     def write(self, tensors, other_keys=()) -> Path:
         """Write the metadata.
@@ -43,7 +44,8 @@ class Checkpoint:
                 ],
             )
         entries |= {key: BytesStorageMetadata() for key in other_keys}
-        self.write_bytes(pickle.dumps(Metadata(entries)))
+        self.written = Metadata(entries)
+        self.write_bytes(pickle.dumps(self.written))
         return self.folder
 
     def write_bytes(self, content: bytes) -> None:

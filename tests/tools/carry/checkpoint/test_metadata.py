@@ -84,8 +84,9 @@ def test_a_pickle_that_runs_a_program(checkpoint, tmp_path, protocol):
     assert (done.code, done.err) == (
         1,
         (
-            "error: iter_0000001/.metadata: asks for posix.system, which is no part of a "
-            "checkpoint's metadata; nothing of it was run; do not load this checkpoint\n"
+            "error: iter_0000001/.metadata: asks for posix.system, which is none of what "
+            "torch.distributed.checkpoint writes; nothing of it was run here, but a load would run "
+            "it: if you cannot say why that stands there, do not load this checkpoint\n"
         ),
     )
     assert not trap.exists()
@@ -124,7 +125,7 @@ def name(module, attribute):
 )
 def test_a_pickle_that_names_something_else(checkpoint, module, attribute):
     checkpoint.write_bytes(b"\x80\x04" + name(module, attribute) + b".")
-    with pytest.raises(Refusal, match=re.escape(f"asks for {module}.{attribute}, which is no")):
+    with pytest.raises(Refusal, match=re.escape(f"asks for {module}.{attribute}, which is none")):
         read_metadata(checkpoint.folder)
 
 
@@ -193,8 +194,17 @@ def test_a_folder_that_holds_none(tmp_path):
     assert said("nowhere").startswith("error: nowhere: holds no .metadata; name the folder of")
 
 
-def test_a_checkpoint_in_another_format(checkpoint, tmp_path):
+MCORE = b"cmegatron.core.dist_checkpointing.strategies.torch\nMCoreMetadata\n"
+
+
+@pytest.mark.parametrize("name_of_class", [None, MCORE])
+def test_a_checkpoint_in_another_format(checkpoint, tmp_path, name_of_class):
     checkpoint.write(["decoder.layers.mlp.experts.experts.linear_fc1.weight"])
+    if name_of_class is not None:
+        content = pickle.dumps(checkpoint.written, protocol=2)
+        torchs = b"ctorch.distributed.checkpoint.metadata\nMetadata\n"
+        assert torchs in content
+        checkpoint.write_bytes(content.replace(torchs, name_of_class))
     done = run("carry", "checkpoint", "iter_0000001", folder=tmp_path)
     assert (done.code, done.err) == (
         1,
