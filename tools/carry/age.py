@@ -38,7 +38,8 @@ def too_old(base: Base) -> str | None:
     version = version_of(base)
     if version is None or version >= Version(OLDEST):
         return None
+    stated = "" if base.name.endswith(f" {version}") else f" (megatron-core {version})"
     return (
-        f"{base.name}: is megatron-core {version}, which predates the code that the series "
-        f"changes; {OLDEST} is the oldest release that it is for"
+        f"{base.name}{stated}: predates the code that the series changes; {OLDEST} is the oldest "
+        "release that it is for"
     )

@@ -121,7 +121,7 @@ def package_info(version, more=""):
     return "".join(f"{name} = {number}\n" for name, number in parts) + more
 
 
-OLD = "tree: is megatron-core {}, which predates the code that the series changes; 0.16.1 is the \
+OLD = "tree (megatron-core {}): predates the code that the series changes; 0.16.1 is the \
 oldest release that it is for"
 
 

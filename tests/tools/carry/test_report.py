@@ -105,6 +105,19 @@ def test_a_wheel_of_a_yanked_release_is_named_as_one(index, project, times):
     assert done.err.endswith("changed or new\n")
 
 
+def test_no_wheel_of_a_release_that_is_older_than_the_series_is_for(index, project):
+    info = "MAJOR = 0\nMINOR = 9\nPATCH = 1\nPRE_RELEASE = ''\n"
+    files = {path: text for path, text in project.base.items() if path.startswith("meg")}
+    index("0.9.1", files={**files, NAMES: "", "megatron/core/package_info.py": info})
+    done = project.run("wheel", "--release", "0.9.1")
+    assert done.code == 4
+    assert done.err.endswith(
+        "\nerror: megatron-core 0.9.1: predates the code that the series changes; 0.16.1 is the "
+        "oldest release that it is for; nothing was applied\n"
+    )
+    assert done.err.count("\n") == 2
+
+
 REPORT = """\
 Asking the package index which releases of megatron-core it offers
 Looking at 5 releases and 1 other tree
