@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from carry.carried import Carrier
 from merge_series.generated_files import generated_paths
-from merge_series.history import ABSORBS, BROUGHT, MERGED_BY_HOST, TAKEN_AS_LANDED
+from merge_series.history import ABSORBS, BROUGHT, MERGED_BY_HOST, taken_as_landed
 from merge_series.landed_form import has_merged_files
 from merge_series.left import left_heads
 from merge_series.mainline import MainCommit, MainLine, read_commits
@@ -230,10 +230,9 @@ def _merged(repository: Repository, tips: Iterable[Sha]) -> Iterator[tuple[int, 
     )
     fields = decode(answer.stdout).split("\0")
     for sha, parents, subject, absorbed in zip(*[iter(fields)] * _FIELDS, strict=False):
-        landed = TAKEN_AS_LANDED.match(subject)
-        if landed is not None:
-            for head in absorbed.split():
-                yield int(landed[1]), Sha(head), f"absorbed by {sha[:12]}"
+        heads = map(Sha, absorbed.split())
+        for number, head in taken_as_landed(subject, heads).items():
+            yield number, head, f"absorbed by {sha[:12]}"
         merged = BROUGHT.match(subject) or MERGED_BY_HOST.match(subject)
         if merged is not None:
             yield int(merged[1]), Sha(parents.split()[1]), f"merged by {sha[:12]}"

@@ -23,13 +23,23 @@ REPLACES = "Replaces"
 # merge by which a branch has one as it landed.
 BROUGHT = re.compile(r"^Merge .* from #([1-9][0-9]*)$")
 MERGED_BY_HOST = re.compile(r"^Merge pull request #([1-9][0-9]*) from ")
-TAKEN_AS_LANDED = re.compile(r"^(?:Record that|Merge) #([1-9][0-9]*) (?:as it )?landed in main$")
+_TAKEN_AS_LANDED = re.compile(
+    r"^(?:Record that|Merge) (#[1-9][0-9]*(?: and #[1-9][0-9]*)*) "
+    r"(?:as (?:it|they) )?landed in main$"
+)
 
 _FORMAT = "%H%x00%P%x00%an <%ae> %at%x00%s" + "".join(
     f"%x00%(trailers:key={key},valueonly,separator=%x20)" for key in (ABSORBS, OVERRULES, FOLLOWS)
 )
 _FIELDS = 7
 _REVERTED = re.compile(r"([0-9a-f]{40,64}) #([1-9][0-9]*)")
+
+
+def taken_as_landed(subject: str, absorbs: Iterable[Sha]) -> dict[int, Sha]:
+    """The PRs that a merge takes as they landed, by number, each with its head."""
+    said = _TAKEN_AS_LANDED.match(subject)
+    numbers = [] if said is None else [int(name[1:]) for name in said[1].split(" and ")]
+    return dict(zip(numbers, absorbs, strict=False))
 
 
 type Reverted = tuple[Sha, int]

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from carry.carried import Carrier
 from merge_series.generated_files import generated_paths
 from merge_series.gone import Heads
 from merge_series.history import History
-from merge_series.landed_form import Form, has_merged_files, landed_form
+from merge_series.landed_form import Form, has_merged_files, landed_form, merge_of
 from merge_series.landing import Landing, Step, next_step, shares
 from merge_series.mainline import MainCommit, MainLine, Seen, look
 from merge_series.records import Said
@@ -27,6 +28,7 @@ class Landings:
     Attributes:
         reverted: What main took back of earlier ones.
         found: They.
+        joint: Those of several PRs that landed as one, of which none holds another: the more first.
         newly: Numbers of those PRs that SERIES.md does not call landed yet.
         renumbered: Those of these whose commit on main has another number.
         made_again: Files that are made again after every merge, in whatever form main has them.
@@ -34,6 +36,7 @@ class Landings:
 
     reverted: Reverted
     found: tuple[Landing, ...] = ()
+    joint: tuple[Landing, ...] = ()
     newly: tuple[int, ...] = ()
     renumbered: Mapping[int, MainCommit] = field(default_factory=dict)
     made_again: frozenset[str] = frozenset()
@@ -49,19 +52,22 @@ class Landings:
 
     def told(self, carrier: Carrier) -> Iterator[str]:
         """A sentence for each that main has in another form, and for each that is let go."""
-        yield from filter(None, (landing.told(self.made_again) for landing in self.found))
+        joined = {one.pull_request.number for landing in self.joint for one in landing.each}
+        alone = [one for one in self.found if one.pull_request.number not in joined]
+        whole = [one for one in self.joint if not any(map(one.is_part_of, self.joint))]
+        yield from filter(None, (one.told(self.made_again) for one in (*whole, *alone)))
         yield from self.reverted.let_go(carrier)
 
     def next_step(self, repository: Repository, tip: Sha) -> Step | None:
         """What the branch at ``tip`` needs next, before main is merged; None if nothing."""
-        for landing in self.found:
+        for landing in (*self.joint, *self.found):
             step = self._step(repository, landing, tip)
             if step is not None:
                 return step
         return None
 
     def _step(self, repository: Repository, landing: Landing, tip: Sha) -> Step | None:
-        if self.reverted.is_past(landing.pull_request.number, tip):
+        if any(self.reverted.is_past(one.pull_request.number, tip) for one in landing.each):
             return None
         return next_step(repository, landing, tip)
 
@@ -145,7 +151,8 @@ def find_landings(
         and (commit := commits.get(landing.commit)) is not None
         and commit.number not in {None, *carrier.series.pull_requests}
     }
-    return Landings(reverted, tuple(found), newly, renumbered, made_again)
+    joint = tuple(finder.joint(found))
+    return Landings(reverted, tuple(found), joint, newly, renumbered, made_again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +262,26 @@ class _Finder:
         main = self.line.main
         return f"git switch {pull_request.branch} && git merge {main[:12]}"
 
+    def joint(self, found: Sequence[Landing]) -> Iterator[Landing]:
+        """The landings that are of several of some PRs, of which none holds another."""
+        together: dict[tuple[Sha, Sha], list[Landing]] = {}
+        for landing in found:
+            if landing.below is not None:
+                together.setdefault((landing.below, landing.commit), []).append(landing)
+        for (below, commit), landings in together.items():
+            alone = self.repository.run(
+                "merge-base", "--independent", *(landing.head for landing in landings)
+            ).text.split()
+            # What the series has first stands last among those that landed as one.
+            by_head = {landing.head: landing for landing in reversed(landings)}
+            parts = [one for head, one in by_head.items() if head in alone]
+            for count in range(len(parts), 1, -1):
+                for joined in combinations(parts, count):
+                    head = merge_of(self.repository, [one.head for one in joined])
+                    generated = self.carrier.series.generated
+                    form = landed_form(self.repository, below, head, commit, generated)
+                    yield replace(joined[0], head=head, form=form, joined=joined)
+
     def check_stated(self, main: Sha, known: Collection[int]) -> None:
         """Refuse where a PR is called landed, a branch holds it, and no commit of main names it."""
         for pull_request in self.carrier.series:
@@ -318,7 +345,7 @@ class _Finder:
     def _absorbed(self, head: Sha, earlier: Sequence[Landing]) -> Sha:
         """``head`` with the earlier landings absorbed, or itself where that takes a person."""
         tip = head
-        for landing in earlier:
+        for landing in (*self.joint(earlier), *earlier):
             while (step := next_step(self.repository, landing, tip)) is not None:
                 base = None if step.beyond is None else step.beyond.base
                 merged = merge_trees(self.repository, tip, step.commit, base)

@@ -6,7 +6,7 @@ the merged PR is the base of the one merge by which a branch takes main's form o
 that difference can conflict there.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from merge_series.generated_files import FILE_MODES
@@ -70,7 +70,7 @@ def landed_form(
     conflicts = {conflict.path for conflict in merge.conflicts}
     theirs, before = repository.entries(landing), repository.entries(below)
     tree = repository.change_tree(
-        as_base(repository, merge), {path: theirs.get(path) for path in generated}
+        _as_base(repository, merge), {path: theirs.get(path) for path in generated}
     )
     merged = repository.entries(tree)
     differing = _differing(merged, theirs) | conflicts.difference(generated)
@@ -90,8 +90,23 @@ def landed_form(
     )
 
 
-def as_base(repository: Repository, merge: Merge) -> Sha:
-    """The tree of a merge as the base of another: what conflicts in it, no side may have alike."""
+def merge_of(repository: Repository, commits: Iterable[Sha]) -> Sha:
+    """A commit that contains some and has their files merged, as the base of a merge.
+
+    What conflicts there, no side of that merge may have alike.
+
+    Args:
+        repository: The fork; objects are written to it.
+        commits: One commit or more.
+    """
+    one, *others = commits
+    for other in others:
+        tree = _as_base(repository, merge_trees(repository, one, other))
+        one = repository.commit_nowhere(tree, (one, other))
+    return one
+
+
+def _as_base(repository: Repository, merge: Merge) -> Sha:
     open_files = [c.path for c in merge.conflicts if c.stages and not _has_markers(c)]
     if not open_files:
         return merge.tree

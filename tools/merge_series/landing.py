@@ -27,6 +27,7 @@ class Landing:
         commit: The last commit of the landing.
         form: How main has it.
         after: Heads that landed before it and that it builds on.
+        joined: Where it is of several PRs, none of which holds another: the landing of each.
     """
 
     pull_request: PullRequest
@@ -35,6 +36,22 @@ class Landing:
     commit: Sha
     form: Form
     after: tuple[Sha, ...] = ()
+    joined: tuple["Landing", ...] = ()
+
+    @property
+    def each(self) -> tuple["Landing", ...]:
+        """It by PR."""
+        return self.joined or (self,)
+
+    def is_part_of(self, other: "Landing") -> bool:
+        """Whether another has its PRs and more."""
+        mine, theirs = ({one.head for one in landing.each} for landing in (self, other))
+        return self.commit == other.commit and mine < theirs
+
+    @property
+    def name(self) -> str:
+        """The names of its PRs."""
+        return " and ".join(one.pull_request.name for one in self.each)
 
     def told(self, made_again: Collection[str]) -> str:
         """In what form main has it, as a sentence; empty if as its branch is.
@@ -42,37 +59,43 @@ class Landing:
         Args:
             made_again: Files in which it may differ, since they are made again after every merge.
         """
-        pull_request, form = self.pull_request, self.form
+        form = self.form
         if set(form.differing).issubset(made_again):
             return ""
         left_out = f"; it left out something of {', '.join(form.left_out)}"
         return (
-            f"main has {pull_request.name} in another form than {pull_request.branch} at "
-            f"{self.head[:12]}: {self.commit[:12]} differs in {', '.join(form.differing)}"
+            f"main has {self.name} in another form than {self._heads}: "
+            f"{self.commit[:12]} differs in {', '.join(form.differing)}"
             + (left_out if form.left_out else "")
         )
 
     def beyond(self) -> Beyond:
         """What of the landing a branch merges that contains the PR and the commit before."""
-        landed, form = self.pull_request, self.form
-        merged = f"those of merging {landed.branch}\nat {self.head[:12]} into the commit before"
-        name = f"{landed.name} as landed"
+        form, name = self.form, f"{self.name} as landed"
+        heads = (f"{one.pull_request.branch}\nat {one.head[:12]}" for one in self.each)
+        merged = f"those of merging {' and '.join(heads)} into the commit before"
+        absorbs = tuple(one.head for one in self.each)
+        they = "they" if self.joined else "it"
         if not form.differing:
-            subject = f"Record that {landed.name} landed in main"
+            subject = f"Record that {self.name} landed in main"
             body = (
                 f"Main has it as {self.commit[:12]}, whose files are {merged}. This branch "
                 "contains both, so\nit keeps its files as they are."
             )
-            return Beyond(form.merged, name, subject, body, (self.head,), form.kept)
+            return Beyond(form.merged, name, subject, body, absorbs, form.kept)
         body = (
             f"Main has it as {self.commit[:12]}, whose files are not {merged}. {DIFFERS}\n"
             + "\n".join(f"- {path}" for path in form.differing)
         )
         if form.left_out:
             listed = "\n".join(f"- {path}" for path in form.left_out)
-            body += f"\n\n{LEFT_OUT.format(name=landed.name)}\n{listed}"
-        subject = f"Merge {landed.name} as it landed in main"
-        return Beyond(form.merged, name, subject, body, (self.head,), form.kept)
+            body += f"\n\n{LEFT_OUT.format(name=self.name)}\n{listed}"
+        subject = f"Merge {self.name} as {they} landed in main"
+        return Beyond(form.merged, name, subject, body, absorbs, form.kept)
+
+    @property
+    def _heads(self) -> str:
+        return " and ".join(f"{one.pull_request.branch} at {one.head[:12]}" for one in self.each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +120,11 @@ def next_step(repository: Repository, landing: Landing, tip: Sha) -> Step | None
     """
     if landing.below is None or repository.is_ancestor(landing.commit, tip):
         return None
-    if not shares(repository, landing, tip):
+    if not all(shares(repository, one, tip) for one in landing.each):
         return None
-    if not repository.is_ancestor(landing.head, tip):
-        return Step(landing.pull_request, landing.head)
+    for one in landing.each:
+        if not repository.is_ancestor(one.head, tip):
+            return Step(one.pull_request, one.head)
     if not repository.is_ancestor(landing.below, tip):
         return Step(None, landing.below)
     return Step(None, landing.commit, landing.beyond())

@@ -18,7 +18,8 @@ from stack.repository import Repository
 
 _FORMAT = "--format=%H%x00%P%x00%an <%ae> %at%x00%s%x00%B"
 _FIELDS = 5
-_NUMBER = re.compile(r"\(#([1-9][0-9]*)\)$")
+_NUMBERS = re.compile(r"\((#[1-9][0-9]*(?:(?:,| and|, and| &) ?#[1-9][0-9]*)*)\)$")
+_NUMBER = re.compile("#([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,19 @@ class MainCommit:
 
     @property
     def number(self) -> int | None:
-        """The PR that its subject says it is."""
-        found = _NUMBER.search(self.subject)
-        return None if found is None else int(found[1])
+        """The one PR that its subject says it is."""
+        numbers = said_numbers(self.subject)
+        return numbers[0] if len(numbers) == 1 else None
 
     def __str__(self) -> str:
         """The commit as a person knows it."""
         return f"{self.sha[:12]} '{self.subject}'"
+
+
+def said_numbers(subject: str) -> tuple[int, ...]:
+    """The PRs that the end of a subject says a commit is: ``(#2)``, or ``(#2, #3)`` of several."""
+    found = _NUMBERS.search(subject)
+    return () if found is None else tuple(map(int, _NUMBER.findall(found[1])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,7 @@ class MainLine:
         patches = self.patches([*(c.sha for c in left), *(c.sha for c in before)])
         length = 1
         for commit in reversed(before):
-            patch, written = patches.get(commit.sha), _NUMBER.sub("", commit.subject).rstrip()
+            patch, written = patches.get(commit.sha), _NUMBERS.sub("", commit.subject).rstrip()
             while left and not (
                 (left[-1].author, left[-1].subject) == (commit.author, written)
                 or (patch is not None and patches.get(left[-1].sha) == patch)

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from merge_series.alike import alike
 from merge_series.history import REPLACES, Commit, History
-from merge_series.landed_form import as_base
+from merge_series.landed_form import merge_of
 from merge_series.planned import Planned
 from merge_series.records import Beyond
 from stack.git_answers import Sha
-from stack.merging import merge_trees
 from stack.model import PullRequest, Series
 from stack.repository import Repository
 
@@ -178,11 +177,7 @@ def merge_base(repository: Repository, ours: Sha, theirs: Sha, older: Sha | None
     """
     if older is not None:
         theirs = repository.commit_nowhere(repository.tree_of(theirs), (theirs, older))
-    base, *others = repository.merge_bases(ours, theirs)
-    for other in others:
-        tree = as_base(repository, merge_trees(repository, base, other))
-        base = repository.commit_nowhere(tree, (base, other))
-    return base
+    return merge_of(repository, repository.merge_bases(ours, theirs))
 
 
 def make_again(

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from merge_series.history import MERGED_BY_HOST, TAKEN_AS_LANDED, History
-from merge_series.mainline import MainCommit, MainLine, read_commits
+from merge_series.history import MERGED_BY_HOST, History, taken_as_landed
+from merge_series.mainline import MainCommit, MainLine, read_commits, said_numbers
 from stack.git_answers import Sha
 from stack.model import Series
 
@@ -180,22 +180,24 @@ class _Reader:
         for found in read_commits(line.repository, "--no-walk", *older) if older else ():
             self._by_id[found.sha] = found
         self._named = {
-            sha: number for number, text in named.items() if (sha := line.repository.resolve(text))
+            sha: {n for n, said in named.items() if line.repository.resolve(said) == sha}
+            for text in named.values()
+            if (sha := line.repository.resolve(text))
         }
         for sha in self._recorded:
             self.meaning(self._by_id[sha])  # what is older than the line is told by titles as well
 
     def landings(self, number: int) -> tuple[Sha, ...]:
         """The commits of main that branches record as a PR's landing."""
-        return tuple(sha for sha, recorded in self._recorded.items() if recorded == number)
+        return tuple(sha for sha, recorded in self._recorded.items() if number in recorded)
 
     @cached_property
-    def _recorded(self) -> dict[Sha, int]:
+    def _recorded(self) -> dict[Sha, frozenset[int]]:
         return recorded_landings(self._history)
 
     @cached_property
     def _numbers(self) -> frozenset[int]:
-        return frozenset((*self._series.pull_requests, *self._recorded.values()))
+        return frozenset(self._series.pull_requests).union(*self._recorded.values())
 
     @cached_property
     def _copied(self) -> dict[tuple[str, str], int]:
@@ -212,16 +214,15 @@ class _Reader:
         known = self._meanings.get(commit.sha)
         if known is None:
             self._meanings[commit.sha] = _Meaning({}, frozenset())  # a commit that names itself
-            title, number = _heading(commit)
-            known = self._read(commit, title, number)
+            title, numbers = _heading(commit)
+            known = self._read(commit, title, numbers)
             self._meanings[commit.sha] = known
             for text in (title, _NUMBER.sub("", title)):
                 self._by_title[text] = commit.sha
-            if number is not None:
-                self._by_number[number] = commit.sha
+            self._by_number |= dict.fromkeys(numbers, commit.sha)
         return known
 
-    def _read(self, commit: MainCommit, title: str, number: int | None) -> _Meaning:
+    def _read(self, commit: MainCommit, title: str, numbers: Iterable[int]) -> _Meaning:
         said = _TITLE.match(title)
         is_again = said is not None and not _is_back(said[1])
         takes: dict[int, list[Sha]] = {}
@@ -237,16 +238,15 @@ class _Reader:
             brings |= set(self._called(core)) if does_bring else set()
         brings |= takes.keys() if is_again else set()
         brings |= {int(one) for one in _AGAIN.findall(commit.message)} & self._numbers
-        brings |= {one for one in (number,) if one in self._numbers and one not in takes}
-        brings |= {self._named[commit.sha]} if commit.sha in self._named else set()
+        brings |= {one for one in numbers if one in self._numbers and one not in takes}
+        brings |= self._named.get(commit.sha, set())
         for one in self._taken.get(commit.sha, ()):
             takes.setdefault(one, [])
             brings.discard(one)
         is_named = bool(brings)
         if not (takes or brings):
-            known = self._recorded.get(commit.sha)
-            known = known or self._copied.get((commit.author, commit.subject))
-            brings = {known} if known else set()
+            copied = self._copied.get((commit.author, commit.subject))
+            brings = set(self._recorded.get(commit.sha, () if copied is None else (copied,)))
         return _Meaning(
             {one: tuple(undone) for one, undone in takes.items() if one not in brings},
             frozenset(brings),
@@ -318,33 +318,31 @@ def _core(title: str) -> tuple[bool, str]:
     return not _is_back(said[1]) or not brings, core
 
 
-def _heading(commit: MainCommit) -> tuple[str, int | None]:
-    """The title of a commit, and the PR that it says it is the landing of."""
+def _heading(commit: MainCommit) -> tuple[str, tuple[int, ...]]:
+    """The title of a commit, and the PRs that it says it is the landing of."""
     merged = MERGED_BY_HOST.match(commit.subject)
     if merged is not None:
         _, _, body = commit.message.partition("\n")
         title = body.strip().partition("\n")[0]
-        return title or commit.subject, int(merged[1])
-    number = _NUMBER.search(commit.subject)
-    return commit.subject, None if number is None else int(number[1])
+        return title or commit.subject, (int(merged[1]),)
+    return commit.subject, said_numbers(commit.subject)
 
 
-def recorded_landings(history: History) -> dict[Sha, int]:
-    """The commits of main that branches record as landings, each with the number of the PR."""
+def recorded_landings(history: History) -> dict[Sha, frozenset[int]]:
+    """The commits of main that branches record as landings, each with the numbers of the PRs."""
     return {
-        commit.parents[1]: int(said[1])
+        commit.parents[1]: frozenset(landed)
         for commit in history.commits.values()
-        if commit.absorbs and (said := TAKEN_AS_LANDED.match(commit.subject))
+        if (landed := taken_as_landed(commit.subject, commit.absorbs))
     }
 
 
 def recorded_heads(history: History) -> dict[int, Sha]:
     """The heads of PRs whose landing branches record, by number."""
     return {
-        int(said[1]): head
+        number: head
         for commit in history.commits.values()
-        if (said := TAKEN_AS_LANDED.match(commit.subject))
-        for head in commit.absorbs
+        for number, head in taken_as_landed(commit.subject, commit.absorbs).items()
     }
 
 

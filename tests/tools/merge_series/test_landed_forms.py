@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -224,6 +225,77 @@ def test_an_edited_rebase_is_as_long_as_its_commits(hand):
     assert "differs in notes.txt\n" in done.err
 
 
+@pytest.fixture
+def siblings(hand):
+    """Two PRs on one that landed, and PRs above the one, the other and both."""
+    hand.declare("#1 base main", "#2 left #1", "#3 right #1", "#4 on-left #2", "#5 both #2,#3")
+    hand.grow("base", "main", {"base.txt": "1\n"})
+    hand.grow("left", "base", {"shared.txt": "A\nb\nc\nd\ne\n"}, {"left.txt": "1\n"})
+    hand.grow("right", "base", {"shared.txt": "a\nb\nc\nd\nE\n"}, {"right.txt": "1\n"})
+    hand.grow("on-left", "left", {"shared.txt": "A!\nb\nc\nd\ne\n"})
+    hand.grow("both", "left,right", {"right.txt": "1\n2\n", "shared.txt": "A\nb\nc\nd\ne!\n"})
+    hand.squash("base", "Do base (#1)")
+    return hand
+
+
+@pytest.mark.parametrize("edited", [{}, {"new.txt": "1\n", "shared.txt": "A\nb\nC\nd\nE\n"}])
+@pytest.mark.parametrize("subject", ["Do both (#2, #3)", "Do both (#2 and #3)", "Do both"])
+def test_siblings_that_landed_as_one(siblings, subject, edited):
+    hand = siblings
+    landing = land(hand, edited, subject, "left", "right")
+    hand.commit("main", {"README": "1\n"}, "Go on")
+    named = [f"--landed={n}={landing}" for n in (2, 3)] if subject == "Do both" else []
+    heads = hand.heads()
+    done = hand.run("sync", *named)
+    assert done.code == 0, done.err
+    assert hand.states() == ["landed", "landed", "landed", "open", "open"]
+    third = "C" if edited else "c"
+    both = hand.files("main") | {"right.txt": "1\n2\n"}
+    assert hand.files("both") == both | {"shared.txt": f"A\nb\n{third}\nd\ne!\n"}
+    on_left = hand.files("main") | {"shared.txt": f"A!\nb\n{third}\nd\nE\n"}
+    assert hand.files("on-left") == on_left
+    form = (
+        f"main has #2 and #3 in another form than left at {heads['left'][:12]} and right at "
+        f"{heads['right'][:12]}: {landing[:12]} differs in new.txt, shared.txt"
+    )
+    assert [line for line in done.err.splitlines() if "another form" in line] == (
+        [form] if edited else []
+    )
+    said = "Merge #2 and #3 as they" if edited else "Record that #2 and #3"
+    assert hand.git("log", "-1", "--skip=1", "--first-parent", "--format=%s", "both") == (
+        f"{said} landed in main"
+    )
+    assert "nothing was changed" in hand.run("sync").err
+    shutil.rmtree(hand.fork / ".git/merge_series")
+    verified = hand.run("verify")
+    assert verified.code == 0, verified.out
+
+
+def test_siblings_that_landed_as_one_and_conflict_with_each_other(hand):
+    """Who landed them settled it, and so did who wrote the PR on both, otherwise."""
+    hand.declare("#1 left main", "#2 right main", "#3 both #1,#2")
+    hand.grow("left", "main", {"shared.txt": "L\nb\nc\nd\ne\n", "left.txt": "1\n"})
+    hand.grow("right", "main", {"shared.txt": "R\nb\nc\nd\ne\n", "right.txt": "1\n"})
+    hand.grow("both", "left")
+    hand.git("switch", "--quiet", "both")
+    hand.git("merge", "--quiet", "right", check=False)
+    hand.write({"shared.txt": "L and R\nb\nc\nd\ne\n"}, hand.fork)
+    hand.git("commit", "--quiet", "--all", "--no-edit")
+    hand.git("switch", "--quiet", "main")
+    files = {"shared.txt": "R and L\nb\nc\nd\ne\n", "left.txt": "1\n", "right.txt": "1\n"}
+    hand.commit("main", files, "Do both (#1, #2)")
+    done = hand.run("sync")
+    assert done.code == 3, done.err
+    assert "merging #1 and #2 as landed needs a person" in done.err
+    desk = hand.fork / DESK
+    assert "L and R\n" in (desk / "shared.txt").read_text()
+    hand.write({"shared.txt": "R and L\nb\nc\nd\ne\n"}, desk)
+    hand.git("add", "--all", where=desk)
+    on = hand.run("sync", "--continue")
+    assert on.code == 0, on.err
+    assert hand.files("both") == hand.files("main")
+
+
 START = "wwww"
 # What stands in one place in the PR, in its child and in main's landing of the PR; main had what
 # ``START`` has there.
@@ -336,8 +408,8 @@ import y
 import z
 
 
-def f():
-    return a, b, y, z
+def all_of_them():
+    return a, b, c, d, e, f, g, y, z
 """
 
 

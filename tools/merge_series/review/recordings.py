@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from merge_series.either import merge_beyond
 from merge_series.history import BROUGHT
-from merge_series.landed_form import DIFFERS, LEFT_OUT, landed_form
+from merge_series.landed_form import DIFFERS, LEFT_OUT, landed_form, merge_of
 from merge_series.older_forms import NO_FORM, make_again
 from merge_series.reverted_tree import BY_HAND, without
 from merge_series.review.commits import Commit
@@ -28,8 +28,10 @@ from stack.git_answers import Sha
 from stack.merging import TreeMerger, merge_trees
 from stack.repository import Repository
 
-_RECORD = re.compile(r"Record that (?:#\d+ (?P<landed>landed in main)|#\d+ supersedes .+)")
-_LANDED = re.compile(r"Merge (#\d+) as it landed in main")
+_RECORD = re.compile(
+    r"Record that (?:#\d+(?: and #\d+)* (?P<landed>landed in main)|#\d+ supersedes .+)"
+)
+_LANDED = re.compile(r"Merge (#\d+(?: and #\d+)*) as (?:it|they) landed in main")
 _KEEP = re.compile(r"Keep (#\d+(?: and #\d+)*), which main reverts")
 _NAME = re.compile(r"#\d+")
 _LISTED = r"\n(?P<files>(?:- .*(?:\n|\Z))+)"
@@ -189,13 +191,14 @@ def _landed(
     """A PR as it landed in main, if main differs from it in the files that the message lists."""
     absorbed = _absorbed(repository, commit)
     said = _DIFFERING.search(commit.words)
-    if absorbed is None or len(absorbed) != 1 or said is None:
+    if absorbed is None or said is None:
         return None
     ours, theirs = commit.parents
-    (head,) = absorbed.values()
+    heads = tuple(absorbed.values())
+    after = tuple(_absorbing(repository, head, earlier, generated) for head in heads)
     listed = {line.removeprefix("- ") for line in said["files"].splitlines()}
-    for one in dict.fromkeys((_absorbing(repository, head, earlier, generated), head)):
-        form = landed_form(repository, below, one, theirs, generated)
+    for some in dict.fromkeys((after, heads)):
+        form = landed_form(repository, below, merge_of(repository, some), theirs, generated)
         if listed == set(form.differing):
             trees = TreeMerger(repository)
             merge = merge_beyond(repository, trees, ours, theirs, form.merged, form.kept)
