@@ -29,6 +29,7 @@ from tests.unit_tests.expert_checkpoint import (
 from tests.unit_tests.new_module import NewModule
 from tests.unit_tests.own_expert_layout import NUM_EXPERTS, Layouts
 
+agreement = NewModule('transformer.state_dict_agreement')
 state_dicts = NewModule('transformer.fsdp_dtensor_state_dict')
 
 OWN = [layouts for layouts in LAYOUTS if layouts.global_ep != layouts.model_ep]
@@ -88,6 +89,15 @@ class Plain(Training):
 
     def _fill_missing_states(self):
         pass
+
+    def all_parameters(self):
+        """The optimizer's names of all parameters, in its own order."""
+        groups = self.optimizer.optimizer.param_groups
+        return [self.optimizer._param_name(param) for group in groups for param in group['params']]
+
+
+def assert_equal(found, expected):
+    assert found == expected
 
 
 def round_trip(training):
@@ -198,9 +208,11 @@ def test_states_that_adam_has_not_made(layouts):
     def body():
         training = Plain(layouts.model_ep)
         adam = training.optimizer.optimizer
-        missing = [None] * dist.get_world_size()
         here = sum(not adam.state.get(param) for _, param in training._named_parameters())
+        names = training.state_dict()['optimizer']['state'].keys()
+        missing, stated = [None] * dist.get_world_size(), training.all_parameters()
         dist.all_gather_object(missing, here)
+        together(lambda: assert_equal(list(names), stated))  # Otherwise the save would hang.
         return max(missing) > 0, round_trip(training)
 
     answers = on_real_ranks(body, layouts)
@@ -209,12 +221,14 @@ def test_states_that_adam_has_not_made(layouts):
 
 @pytest.mark.parametrize('layouts', [Layouts(2, 1, 2), Layouts(2, 2, 2)], ids=str)
 def test_a_tensor_that_one_rank_lacks(layouts):
+    """As where somebody else than the distributed optimizer made the states."""
+
     def body():
         training = Training(layouts.model_ep)
         state_dict = training.preprocess(training.state_dict())
         if dist.get_rank() == 1:
             del state_dict['optimizer']['state']['module.module.module.output_layer.weight']
-        return refusal(lambda: uneven_dtensor.preprocess_state_dict_for_uneven_dtensor(state_dict))
+        return refusal(lambda: agreement.require_agreement(state_dict))
 
     for answer in on_real_ranks(body, layouts).values():
         assert 'not all of the ranks [0, 1] have the same tensors: 2 are missing on some' in answer

@@ -9,6 +9,7 @@ from carry.edits import Edit, EditFile, EditResult, probe_layers
 from carry.edits.model import describe
 
 NO_FILE = "no file"
+ABSENT = "absent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,8 @@ class EditReport:
             ``absent`` where the edit file says that the base may lack the file.
         found: How often it matches.
         wanted: How often it should.
-        detail: What is wrong and what comes nearest; empty if nothing is.
+        detail: What is wrong and what comes nearest, or what it means that the file is absent;
+            empty if there is nothing to say.
     """
 
     path: str
@@ -35,7 +37,7 @@ class EditReport:
     @property
     def holds(self) -> bool:
         """Whether the edit does what it should on this base."""
-        return self.state in {"applies", "already applied", "absent"}
+        return self.state in {"applies", "already applied", ABSENT}
 
     @property
     def summary(self) -> str:
@@ -66,8 +68,8 @@ def _check_file(carrier: Carrier, base: Base, edit_file: EditFile) -> list[EditR
         return [_report(path, result) for result in probe_layers(edit_file, source, layers)]
     allowed = edit_file.absent_with
     absent = allowed is not None and not base.has_directory(str(allowed))
-    state = "absent" if absent else NO_FILE
-    detail = "" if absent else f"{base.name} has no {path}"
+    state = ABSENT if absent else NO_FILE
+    detail = edit_file.absent_means if absent else f"{base.name} has no {path}"
     return [EditReport(path, _name(edit), state, 0, edit.count, detail) for edit in edit_file.edits]
 
 

@@ -22,6 +22,7 @@ from carry.fork import MAIN, import_release, open_fork
 from carry.generated import ReadScanner
 from carry.index import fetch_own_wheel, list_offers, list_yanked
 from carry.installed import apply_to_installed, undo_in_place
+from carry.lacking import parts_lacking
 from carry.releases import RELEASES
 from carry.replacing import write_once
 from carry.report import TreeReport, choose, exit_code, report_releases, report_tree
@@ -91,6 +92,9 @@ def check_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> Exi
         old = {base.name: why for base in opened if (why := too_old(base))}
         for fault in faults(reports, old):
             people.print(fault, soft_wrap=True)
+        for name, found in reports.items():
+            for text in parts_lacking(name, found):
+                people.print(text, soft_wrap=True)
         what = f"{counted(edits, 'edit')} on {counted(len(reports), 'tree')}"
         people.print(f"{what}; {failing} do not match.")
     return ExitCode.FOUND if failing else ExitCode.DONE
@@ -192,6 +196,8 @@ def wheel_command(series: Path, release: str, output: Path, python: Path) -> Non
         else "is there already, the same byte for byte"
     )
     people.print(f"{target}: {done}", soft_wrap=True)
+    for text in wheel.lacking:
+        people.print(text, soft_wrap=True)
     if release in list_yanked():
         people.print(
             f"megatron-core {release} is yanked: its makers withdrew it, and pip installs it only "
@@ -302,6 +308,9 @@ def _print_report(trees: Sequence[TreeReport], left_out: Mapping[str, str]) -> N
             people.print("", heading, *paragraphs, sep="\n", soft_wrap=True)
     people.print("", tree_table(trees), "", sep="\n")
     people.print(summary(trees, left_out))
+    for tree in trees:
+        for text in tree.lacking if tree.counts else ():
+            people.print(text, soft_wrap=True)
 
 
 def _apply_to(carrier: Carrier, tree: Path) -> str:

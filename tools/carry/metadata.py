@@ -4,7 +4,7 @@ https://packaging.python.org/en/latest/specifications/core-metadata/
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from stack.errors import Refusal
 from stack.model import PullRequest, Series
@@ -12,13 +12,16 @@ from stack.model import PullRequest, Series
 _PULL_REQUESTS = "https://github.com/NVIDIA/Megatron-LM/pull"
 
 
-def describe_series(series: Series, release: str, held: Collection[int]) -> str:
+def describe_series(
+    series: Series, release: str, held: Collection[int], lacking: Sequence[str]
+) -> str:
     """The part of the description that says what the wheel is, in Markdown.
 
     Args:
         series: The stack.
         release: The release's version.
         held: Numbers of the PRs that change something in the wheel.
+        lacking: Sentences on what the wheel lacks of a PR.
     """
     lines = [
         f"- [{pull_request.name}]({_link(pull_request)}) {pull_request.title} "
@@ -28,7 +31,10 @@ def describe_series(series: Series, release: str, held: Collection[int]) -> str:
     return (
         "## Pull requests in this wheel\n\n"
         f"This is megatron-core {release} with pull requests of Megatron-LM applied. "
-        "It is no release of NVIDIA's.\n\n" + "\n".join(lines) + "\n"
+        "It is no release of NVIDIA's.\n\n"
+        + "\n".join(lines)
+        + "\n"
+        + "".join(f"\n{text}\n" for text in lacking)
     )
 
 

@@ -11,8 +11,9 @@ from packaging.version import Version
 from carry.age import OLDEST
 from carry.bases import Base, ReleaseTree
 from carry.carried import Carrier
-from carry.checking import EditReport, check
+from carry.checking import ABSENT, EditReport, check
 from carry.index import Offer, fetch_offer
+from carry.lacking import parts_lacking
 from carry.releases import RELEASES
 from stack.errors import ExitCode, Refusal
 
@@ -57,9 +58,14 @@ class TreeReport:
         return self.counts and not self.lands and not self.fault
 
     @property
+    def lacking(self) -> tuple[str, ...]:
+        """What a tree lacks that the series lands on, and what that means, as sentences."""
+        return tuple(parts_lacking(self.name, self.reports)) if self.lands else ()
+
+    @property
     def number_landing(self) -> int:
-        """How many of the new files and edits do what they should."""
-        return sum(report.holds for report in self.reports)
+        """How many of the new files and edits the tree takes or has already."""
+        return sum(report.holds and report.state != ABSENT for report in self.reports)
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON holds it."""
@@ -76,6 +82,7 @@ class TreeReport:
             "name": self.name,
             "release": release,
             "lands": self.lands,
+            "lacking": list(self.lacking),
             "counts": self.counts,
             "fault": self.fault,
             "edits": [report.to_json() for report in self.reports],

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from carry.age import OLDEST
-from carry.checking import NO_FILE, EditReport
+from carry.checking import ABSENT, NO_FILE, EditReport
 from carry.report import NEW_FILE, YANKED, TreeReport
 from stack.folding import Folded, labels
 from stack.words import counted
@@ -190,7 +190,7 @@ def _answer(tree: TreeReport) -> Text:
     if tree.fault:
         return Text("unknown", style="yellow" if tree.counts else "dim")
     if tree.lands:
-        return Text("yes", style="green")
+        return Text("in part", style="yellow") if tree.lacking else Text("yes", style="green")
     return Text("no", style="bold red") if tree.counts else Text("no (old)", style="dim")
 
 
@@ -198,6 +198,6 @@ def _failing(tree: TreeReport) -> str:
     states = Counter(
         "not there" if report.state == NO_FILE else report.state
         for report in tree.reports
-        if not report.holds
+        if not report.holds or report.state == ABSENT
     )
     return ", ".join(f"{number} {state}" for state, number in states.items())

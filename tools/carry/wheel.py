@@ -13,6 +13,8 @@ from pathlib import Path
 from carry.archives import DAMAGED
 from carry.bases import ReleaseTree
 from carry.carried import Carrier
+from carry.checking import check
+from carry.lacking import parts_lacking
 from carry.metadata import describe_series, with_series
 from carry.record import render_record, row
 from stack.errors import Refusal
@@ -37,12 +39,14 @@ class SeriesWheel:
         version: Its version, such as ``0.19.2+series.9123456``.
         content: Its bytes.
         changed: The paths that the series changed or added.
+        lacking: Sentences on what it lacks of a PR, and what that means for whom.
     """
 
     name: str
     version: str
     content: bytes
     changed: tuple[str, ...]
+    lacking: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,9 @@ def build_wheel(carrier: Carrier, version: str, release_wheel: Path) -> SeriesWh
     if not files:
         raise Refusal(f"{base.name} holds the whole series already; install it as it is")
     commits = _commits_of(carrier, files)
-    description = describe_series(carrier.series, version, {number for number, _ in commits})
+    lacking = tuple(parts_lacking(base.name, check(carrier, base)))
+    held = {number for number, _ in commits}
+    description = describe_series(carrier.series, version, held, lacking)
     new_version = f"{version}+series.{_number(len(commits), files, description)}"
 
     own = f"megatron_core-{version}"
@@ -95,7 +101,8 @@ def build_wheel(carrier: Carrier, version: str, release_wheel: Path) -> SeriesWh
     whole[f"{new}.dist-info/METADATA"] = _Member(text)
     whole[_LIST] = _Member(description.encode())
     name = new + release_wheel.name.removeprefix(own)
-    return SeriesWheel(name, new_version, _pack(whole, f"{new}.dist-info/RECORD"), tuple(files))
+    content = _pack(whole, f"{new}.dist-info/RECORD")
+    return SeriesWheel(name, new_version, content, tuple(files), lacking)
 
 
 def _commits_of(carrier: Carrier, files: Collection[str]) -> list[tuple[int, int]]:

@@ -74,6 +74,9 @@ edits:
 
 LOOP_EDITS = """\
 absent-with: megatron/training
+absent-means: >-
+  Whoever runs the loop
+  sets its step by hand.
 edits:
 - {pr: 3, commit: 2, in: train, call: step, add-args: [size=4]}
 """

@@ -151,8 +151,8 @@ megatron/training/loop.py
  9.1.0   {both}  yes   no        7/8    1 mismatch
  9.0.1   {old}          no    no        7/8    1 not there
  9.0.0   {here}          yes   yes       8/8
- 0.10.0  {here}          yes   no (old)  6/8    2 mismatch
- 0.9.0   {here}          yes   no (old)  6/8    2 mismatch
+ 0.10.0  {here}          yes   no (old)  5/8    2 mismatch, 1 absent
+ 0.9.0   {here}          yes   no (old)  5/8    2 mismatch, 1 absent
  tree                        yes       8/8
 
 The series lands on 2 of 4 trees that count (releases from 0.16.1 on, and trees that were named). 1
@@ -236,6 +236,7 @@ def test_json(project, index):
             "name": "9.0.0",
             "release": {"version": "9.0.0", **release},
             "lands": False,
+            "lacking": [],
             "counts": True,
             "fault": "",
         },
@@ -243,10 +244,18 @@ def test_json(project, index):
             "name": "0.9.0",
             "release": {"version": "0.9.0", **older},
             "lands": True,
+            "lacking": [],
             "counts": False,
             "fault": "",
         },
-        {"name": "tree", "release": None, "lands": True, "counts": True, "fault": ""},
+        {
+            "name": "tree",
+            "release": None,
+            "lands": True,
+            "lacking": [],
+            "counts": True,
+            "fault": "",
+        },
     ]
     assert [len(found) for found in edits] == [8, 8, 8]
     assert edits[0][0] == {
@@ -417,10 +426,30 @@ def test_a_pre_release_is_marked_and_counts(project, index):
     done = project.run("report")
     assert done.code == 4
     *_, first, second, _, one, two = lines(done.err)
-    assert first.split() == ["9.1.0rc1", "(pre)", HERE, "yes", "no", "4/8", "4", "not", "there"]
+    assert first.split() == [
+        *["9.1.0rc1", "(pre)", HERE, "yes", "no", "3/8"],
+        *["4", "not", "there,", "1", "absent"],
+    ]
     assert second.split() == ["9.0.0", HERE, "yes", "yes", "8/8"]
     assert f"{one} {two}" == (
         "The series lands on 1 of 2 trees that count (releases from 0.16.1 on, and trees that were "
         "named). It does not land on 9.1.0rc1. Left out: 9.0.1 (yanked); 1 pre-release (not the "
         "newest of all)."
     )
+
+
+def test_a_release_that_lacks_a_part(project, index):
+    """The series lands there all the same: the file is none that the release would have."""
+    index("9.0.0", files={p: t for p, t in project.base.items() if p.startswith("megatron/core")})
+    done = project.run("report")
+    assert done.code == 0
+    text = (
+        "9.0.0 has no megatron/training/loop.py, so it lacks a part of #3. Whoever runs the loop "
+        "sets its step by hand."
+    )
+    told = lines(done.err)
+    assert " ".join(told[told.index(next(t for t in told if t.startswith("9.0.0 has"))) :]) == text
+    (row,) = (line for line in told if line.startswith(" 9.0.0"))
+    assert row.split()[-5:] == ["in", "part", "7/8", "1", "absent"]
+    (tree,) = json.loads(project.run("report", "--json").out)["trees"]
+    assert (tree["lands"], tree["lacking"]) == (True, [text])

@@ -182,6 +182,20 @@ def test_a_pr_that_brings_nothing_into_the_wheel_is_marked(project):
     ]
 
 
+def test_what_a_wheel_lacks_is_said_with_what_that_means(project):
+    files = release_files(project)
+    assert build(project).lacking == ()
+    del files["megatron/training/loop.py"]
+    wheel = build(project, files)
+    text = (
+        "megatron-core 1.2.3 has no megatron/training/loop.py, so it lacks a part of #3. "
+        "Whoever runs the loop sets its step by hand."
+    )
+    assert wheel.lacking == (text,)
+    with zipfile.ZipFile(io.BytesIO(wheel.content)) as archive:
+        assert archive.read("megatron/series.md").decode() == f"{ADDED}\n{text}\n"
+
+
 def refusal(project, files):
     with pytest.raises(Refusal) as caught:
         build(project, files)

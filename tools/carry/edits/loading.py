@@ -83,6 +83,7 @@ def parse_edit_file(source: PurePosixPath, text: str) -> EditFile:
         path=source.with_name(source.name.removesuffix(SUFFIX) + ".py"),
         source=source,
         absent_with=PurePosixPath(absent_with) if absent_with else None,
+        absent_means=" ".join(data.get("absent-means", "").split()),
         edits=edits,
     )
 

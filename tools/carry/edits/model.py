@@ -124,12 +124,14 @@ class EditFile:
         path: The upstream file, relative to the root of its tree.
         source: The edit file itself, relative to the same root, for messages.
         absent_with: Folder that may be missing together with the upstream file, if one is declared.
+        absent_means: What it means for whom where it is missing; empty if it may not be.
         edits: The edits in the order of the file.
     """
 
     path: PurePosixPath
     source: PurePosixPath
     absent_with: PurePosixPath | None
+    absent_means: str
     edits: tuple[Edit, ...]
 
     @property

@@ -10,6 +10,9 @@ from stack.errors import Refusal
 GOOD = """\
 # yaml-language-server: $schema=../../tools/carry/edits.schema.json
 absent-with: megatron/training
+absent-means: >-
+  Whoever trains
+  does without.
 edits:
 - pr: 1
   commit: 2
@@ -37,10 +40,11 @@ def test_loads_every_edit_file_below_the_three_folders(tmp_path: Path) -> None:
     ]
     first = found[0]
     assert first.absent_with == PurePosixPath("megatron/training")
+    assert first.absent_means == "Whoever trains does without."
     assert first.layers == {(1, 1), (1, 2)}
     assert [(one.layer, one.scope, one.count, one.place) for one in first.edits] == [
-        ((1, 2), "C.f", 3, "megatron/a.edits.yml:4: before-call g in C.f"),
-        ((1, 1), "", 1, "megatron/a.edits.yml:12: add-import .a"),
+        ((1, 2), "C.f", 3, "megatron/a.edits.yml:7: before-call g in C.f"),
+        ((1, 1), "", 1, "megatron/a.edits.yml:15: add-import .a"),
     ]
 
 
@@ -67,7 +71,8 @@ EDIT = "edits:\n- pr: 1\n  commit: 1\n"
         ),
         ("edits:\n- 3\n", "2: edits: wants a mapping, found 3"),
         ("edits: []\n", "1: edits: is empty"),
-        ("absent-with: a\n", "1: needs `edits` as well"),
+        ("absent-with: a\nabsent-means: b\n", "1: needs `edits` as well"),
+        (f"absent-with: a\n{EDIT}", "1: absent-with: needs `absent-means` as well"),
         ("edit: 1\n", "1: edit: unknown key; did you mean `edits`?"),
         ("edits:\n- pr: 1\n  remove-return: true\n", "2: edits: needs `commit` as well"),
         (EDIT + "  befor-call: g\n", "4: befor-call: unknown key; did you mean `before-call`?"),
