@@ -76,18 +76,14 @@ def _on_layout(report: CheckpointReport) -> Iterator[str]:
             "It states no expert-parallel layout, as one that an unmodified release or an older "
             "series saved: whether experts stand under one another's names cannot be told."
         )
-    elif not report.is_custom:
-        yield (
-            "A tree with the series saved it, under the layout of the global grid: any release "
-            "loads it."
-        )
-    else:
-        yield (
-            f"A tree with the series saved it, under a layout of the model's own ({_pairs(report)})"
-            ". Going back: under such a layout the unmodified release fails on it, or loads it "
-            "wrongly without an error; where the model's layout is the global grid's, it loads it "
-            "rightly."
-        )
+        return
+    by = f"a layout of the model's own ({_pairs(report)})"
+    yield (
+        "A tree with the series saved it, under "
+        f"{by if report.is_custom else 'the layout of the global grid'}. Going back: the "
+        "unmodified release loads it rightly where the model's layout is the global grid's; "
+        "elsewhere it fails on it, or loads it wrongly without an error."
+    )
 
 
 def _pairs(report: CheckpointReport) -> str:

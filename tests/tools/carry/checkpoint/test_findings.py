@@ -17,9 +17,11 @@ MIXED = (
     "It cannot be repaired: names have collided, so the tensors that are left under a name are "
     "mixed of several, and what was left out is nowhere.\n"
 )
-STANDARD = (
-    "A tree with the series saved it, under the layout of the global grid: any release loads it.\n"
+BACK = (
+    "Going back: the unmodified release loads it rightly where the model's layout is the global "
+    "grid's; elsewhere it fails on it, or loads it wrongly without an error.\n"
 )
+STANDARD = f"A tree with the series saved it, under the layout of the global grid. {BACK}"
 RIGHT = "Every expert and layer is named once, and model and optimizer agree.\n"
 
 
@@ -202,9 +204,7 @@ def test_a_layout_of_the_models_own_is_stated(checkpoint, on_global, words):
         0,
         (
             f"{RIGHT}A tree with the series saved it, under a layout of the model's own ({words}). "
-            "Going back: under such a layout the unmodified release fails on it, or loads it "
-            "wrongly without an error; where the model's layout is the global grid's, it loads it "
-            "rightly.\n"
+            f"{BACK}"
         ),
     )
 

@@ -107,18 +107,20 @@ WRONG = [
 ]
 
 
+BACK = (
+    "Going back: the unmodified release loads it rightly where the model's layout is the global "
+    "grid's; elsewhere it fails on it, or loads it wrongly without an error."
+)
+
+
 def own_layout(model_ep, global_ep):
     return (
         f"A tree with the series saved it, under a layout of the model's own (EP {model_ep}, "
-        f"global EP {global_ep}). Going back: under such a layout the unmodified release fails on "
-        "it, or loads it wrongly without an error; where the model's layout is the global grid's, "
-        "it loads it rightly."
+        f"global EP {global_ep}). {BACK}"
     )
 
 
-STANDARD = (
-    "A tree with the series saved it, under the layout of the global grid: any release loads it."
-)
+STANDARD = f"A tree with the series saved it, under the layout of the global grid. {BACK}"
 
 # Where the model's EP size is the smaller one, the release fails before it has saved.
 EXPECTED = {
