@@ -117,6 +117,7 @@ def refusal(body):
         body()
     except ValueError as error:
         return str(error)
+    return 'nothing was refused'
 
 
 @NO_WARNING
