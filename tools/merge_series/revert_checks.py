@@ -13,7 +13,7 @@ from merge_series.generated_files import generated_paths
 from merge_series.history import History
 from merge_series.mainline import MainLine
 from merge_series.plan import heads_by_number, synced_pull_requests
-from merge_series.reverted_tree import undone
+from merge_series.reverted_tree import changed_files, undone
 from merge_series.reverts import Revert, holders
 from merge_series.taken_out import known_rounds
 from stack.git_answers import Sha
@@ -82,11 +82,17 @@ class _Finder:
         if not revert.undone or before not in self.history.commits:
             return ""
         above, (base, _) = revert.commit.parents[0], undone(self.repository, [revert])
+        gone = {
+            path
+            for sha in revert.undone
+            for path in changed_files(self.repository, Sha(f"{sha}^1"), sha, "--diff-filter=A")
+            if self.repository.entry(before, path) is None
+        }
         # With what main did before the revert, by which a file may have another name.
         taken = TreeMerger(self.repository).merge(before, above)
         before = before if taken.conflicts else self.repository.commit_nowhere(taken.tree, ())
         had, has, kept = (self._touched(one, above, base) for one in (before, head, merge))
-        paths = sorted(had - has - kept - self.generated)
+        paths = sorted(had - has - kept - gone - self.generated)
         commit = revert.commit.sha[:12]
         if not paths:
             return ""

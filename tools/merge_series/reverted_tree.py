@@ -21,9 +21,9 @@ def does_revert(repository: Repository, revert: Revert) -> bool:
     return not taken.isdisjoint(changed_files(repository, above, revert.commit.sha))
 
 
-def changed_files(repository: Repository, before: Sha, after: Sha) -> set[str]:
-    """The files that differ between two commits or trees."""
-    names = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
+def changed_files(repository: Repository, before: Sha, after: Sha, *options: str) -> set[str]:
+    """The files that differ between two commits or trees, or some of them by git's options."""
+    names = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", *options, before, after)
     return {path for path in repository.run(*names).text.split("\0") if path}
 
 

@@ -32,12 +32,14 @@ def known_rounds(
         named: Commits of main that end a PR's landing by its number, where a person says it.
     """
     line = _since_landings(line, history)
-    taken: dict[Key, Key | None] = {
-        key: None
-        for commit in history.commits.values()
-        for key in commit.overrules | commit.follows
+    rounds = read_rounds(line, series, history, named, {})
+    recorded = {
+        key for commit in history.commits.values() for key in commit.overrules | commit.follows
     }
-    rounds = read_rounds(line, series, history, named, taken)
+    recorded -= {r.key for mine in rounds.values() for one in mine for r in one.reverts}
+    taken: dict[Key, Key | None] = dict.fromkeys(recorded)
+    if recorded:
+        rounds = read_rounds(line, series, history, named, taken)
     again = _brought_again(line, rounds)
     if again:
         named = {**again, **named}
@@ -46,7 +48,7 @@ def known_rounds(
         key: whole
         for number, mine in rounds.items()
         if any(is_synced(series.pull_requests[n]) for n in holders(history, series, number))
-        for key, whole in _taken_out(line, series, number, mine[-1])
+        for key, whole in _taken_out(line, series, number, mine[-1], recorded)
     }
     return read_rounds(line, series, history, named, taken | found) if found else rounds
 
@@ -74,9 +76,12 @@ def _brought_again(line: MainLine, rounds: Mapping[int, tuple[Round, ...]]) -> d
 
 
 def _taken_out(
-    line: MainLine, series: Series, number: int, last: Round
+    line: MainLine, series: Series, number: int, last: Round, recorded: Collection[Key]
 ) -> Iterator[tuple[Key, Key | None]]:
-    """The commits that take out the last landing of a PR, each with that which it is a step of."""
+    """The commits that take out the last landing of a PR, each with that which it is a step of.
+
+    Of those that only branches record, what each is a step of is told again.
+    """
     landing = Landed.read(line.repository, last.left or last.brings, series.generated)
     if landing is None or not landing.is_gone(line.main):
         return
@@ -85,8 +90,9 @@ def _taken_out(
     at = bisect_left(commits, True, key=lambda commit: landing.is_gone(commit.sha))  # noqa: FBT003
     if at == len(commits) or (not at and landing.is_gone(commits[0].parents[0])):
         return  # every branch has it
-    known = {revert.key for revert in last.reverts}
-    said = (r.key for r in last.reverts if landing.commits <= set(r.undone))
+    telling = [revert for revert in last.reverts if revert.key not in recorded]
+    known = {revert.key for revert in telling}
+    said = (r.key for r in telling if landing.commits <= set(r.undone))
     whole = next(said, (commits[at].sha, number))
     for sha in landing.steps(commits[0].parents[0], commits[at].sha):
         if (sha, number) not in known:
