@@ -3,7 +3,8 @@
 Several things tell of them: main's merge of the PR, the merges of it in the branches above and what
 these record, the remote's branch, and where an operation left the branch. Each knows the head at
 some time, and a branch only gains commits, so the newest counts, if there is one. If there is none,
-a commit that a branch holds is the head if main's landing is exactly the merge of it.
+a commit that a branch holds is the head if main's landing is exactly the merge of it, and is of no
+other PR.
 
 Hosts do not write into SERIES.md: a row may still be open then, and main alone says that the PR
 landed.
@@ -98,7 +99,8 @@ class Heads:
                 "--reverse", "--topo-order", *(there[pr.number] for pr in above), f"^{main}"
             )
             below, generated = landing.parents[0], generated_paths(repository, carrier)
-            for commit in commits:
+            # What is the merge of several PRs is the head of none of them.
+            for commit in commits if len(landing.numbers) == 1 else ():
                 if has_merged_files(repository, below, commit, landing.sha, generated):
                     found[pull_request.number] = commit
                     break
@@ -119,15 +121,9 @@ class Heads:
 
 def _named(repository: Repository, main: Sha, number: int) -> MainCommit | None:
     """The newest commit of main whose subject says that it is a PR's landing."""
-    said = (f"--grep=(#{number})", f"--grep=Merge pull request #{number} from ")
-    found = read_commits(repository, "--first-parent", "--fixed-strings", *said, main)
-    return next((one for one in found if number in {one.number, _merged_by(one)}), None)
-
-
-def _merged_by(commit: MainCommit) -> int | None:
-    """The PR that its subject says it merges."""
-    found = MERGED_BY_HOST.match(commit.subject)
-    return None if found is None else int(found[1])
+    said = ("--extended-regexp", f"--grep=#{number}([^0-9]|$)")
+    found = read_commits(repository, "--first-parent", *said, main)
+    return next((one for one in found if number in one.numbers), None)
 
 
 def _waiting(
@@ -138,7 +134,7 @@ def _waiting(
     there: Mapping[int, Sha],
 ) -> tuple[list[PullRequest], MainCommit | None]:
     """The PRs above one that landed that lack its landing, and the landing; None if none do."""
-    named = [commit for commit in line.commits if commit.number == pull_request.number]
+    named = [commit for commit in line.commits if pull_request.number in commit.numbers]
     above = [
         pr
         for pr in carrier.series

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from carry.carried import Carrier
-from merge_series.history import Commit, History
+from merge_series.history import MERGED_BY_HOST, Commit, History
 from stack.errors import Refusal
 from stack.git_answers import Sha, decode
 from stack.model import PullRequest
@@ -37,6 +37,12 @@ class MainCommit:
         """The one PR that its subject says it is."""
         numbers = said_numbers(self.subject)
         return numbers[0] if len(numbers) == 1 else None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The PRs that its subject says it is, or the one that it is a host's merge of."""
+        merged = MERGED_BY_HOST.match(self.subject)
+        return said_numbers(self.subject) if merged is None else (int(merged[1]),)
 
     def __str__(self) -> str:
         """The commit as a person knows it."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from merge_series.history import MERGED_BY_HOST, History, taken_as_landed
-from merge_series.mainline import MainCommit, MainLine, read_commits, said_numbers
+from merge_series.mainline import MainCommit, MainLine, read_commits
 from stack.git_answers import Sha
 from stack.model import Series
 
@@ -320,12 +320,11 @@ def _core(title: str) -> tuple[bool, str]:
 
 def _heading(commit: MainCommit) -> tuple[str, tuple[int, ...]]:
     """The title of a commit, and the PRs that it says it is the landing of."""
-    merged = MERGED_BY_HOST.match(commit.subject)
-    if merged is not None:
+    title = ""
+    if MERGED_BY_HOST.match(commit.subject):
         _, _, body = commit.message.partition("\n")
         title = body.strip().partition("\n")[0]
-        return title or commit.subject, (int(merged[1]),)
-    return commit.subject, said_numbers(commit.subject)
+    return title or commit.subject, commit.numbers
 
 
 def recorded_landings(history: History) -> dict[Sha, frozenset[int]]:

@@ -208,3 +208,42 @@ def test_a_pr_that_main_does_not_name_has_only_no_branch(hand):
     hand.git("branch", "--quiet", "-D", "parent")
     done = hand.run("sync")
     assert (done.code, "#1 has no branch parent here; fetch it" in done.err) == (1, True)
+
+
+def land_together(hand, tell):
+    """Two siblings that land as one, and whose branches the host deletes; one PR on both."""
+    hand.declare("#1 left main", "#2 right main", "#3 both #1,#2")
+    hand.grow("left", "main", {"left.txt": "1\n"})
+    hand.grow("right", "main", {"right.txt": "1\n"})
+    hand.grow("both", "left,right", {"both.txt": "1\n"})
+    if tell:
+        for branch in ("left", "right"):
+            hand.git("update-ref", f"refs/remotes/origin/{branch}", branch)
+    hand.commit("main", {"left.txt": "1\n", "right.txt": "1\n"}, "Do both (#1, #2)")
+    hand.git("branch", "--quiet", "-D", "left", "right")
+
+
+def test_prs_that_landed_as_one_are_taken_as_landed(hand):
+    land_together(hand, tell=True)
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert hand.states() == ["landed", "landed", "open"]
+    assert hand.files("both") == hand.files("main") | {"both.txt": "1\n"}
+    assert hand.git("log", "-1", "--format=%s", "both") == "Record that #1 and #2 landed in main"
+    assert "nothing was changed" in hand.run("sync").err
+
+
+def test_the_merge_of_prs_that_landed_as_one_is_the_head_of_none(hand):
+    land_together(hand, tell=False)
+    before = hand.contents()
+    done = hand.run("sync", "--dry-run")
+    landing = hand.heads()["main"][:12]
+    expected = "".join(
+        f"SERIES.md:{line}: #{n} seems to have landed as {landing} 'Do both (#1, #2)', but its "
+        f"branch {branch} is gone and nothing tells where it was; nothing was changed. both may "
+        "hold its commits: fetch the branch, or make it at the last of them (git branch "
+        f"{branch} COMMIT)\n"
+        for line, n, branch in ((5, 1, "left"), (6, 2, "right"))
+    )
+    assert (done.code, done.err) == (1, f"error: {expected}")
+    assert hand.contents() == before
