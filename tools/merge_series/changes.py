@@ -162,7 +162,7 @@ class _Finder:
                 for source in () if all(newer) else self.carrier.series.held[holder]:
                     if not self.carrier.series.held[source].isdisjoint(form.of):
                         taken.setdefault((holder, source), set()).update(form.commits)
-        return OlderForms(self.repository, self.carrier.series, self.main, self.history, taken)
+        return OlderForms(self.repository, self.carrier.series, self.history, taken)
 
     def find(self) -> Iterator[Change]:
         journal = self._journal()

@@ -8,8 +8,9 @@ stood on what it was.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from merge_series.alike import alike
+from merge_series.alike import Forms
 from merge_series.history import REPLACES, Commit, History
 from merge_series.landed_form import merge_of
 from merge_series.planned import Planned
@@ -50,7 +51,6 @@ class OlderForms:
     Args:
         repository: The fork.
         series: The declared stack.
-        main: The commit of main.
         history: What the branches hold beyond main.
         taken: By PR, the commits that are taken as an older form of it; for those who hold them
             and nothing of what came since.
@@ -58,10 +58,13 @@ class OlderForms:
 
     repository: Repository
     series: Series
-    main: Sha
     history: History
     taken: Mapping[tuple[int, int], Collection[Sha]]
     _found: dict[tuple[int, int], Older | None] = field(default_factory=dict)
+
+    @cached_property
+    def _forms(self) -> Forms:
+        return Forms(self.repository, self.history)
 
     def holds(self, pull_request: PullRequest, source: PullRequest) -> bool:
         """Whether a branch holds an older form of what it depends on, and nothing newer."""
@@ -107,7 +110,7 @@ class OlderForms:
             return None
         mine_alone = {commit.sha for commit in left}
         taken = mine_alone.intersection(self.taken.get((child, source), ()))
-        fresh = alike(self.repository, self.main, left, head, right)
+        fresh = self._forms.alike(left, right)
         roots = fresh | taken
         if not roots:
             return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from carry.carried import Carrier
-from merge_series.alike import alike, tips
+from merge_series.alike import Forms
 from merge_series.history import Commit, History
 from merge_series.plan import is_synced
 from stack.git_answers import Sha
@@ -75,6 +75,10 @@ class SharedCommits:
     main: Sha
     history: History
     left: Mapping[str, Iterable[Sha]]
+
+    @cached_property
+    def _forms(self) -> Forms:
+        return Forms(self.repository, self.history)
 
     def judge(self, commits: Sequence[Commit]) -> OlderForm | Missing:
         """Say what commits are that the same PRs hold.
@@ -196,10 +200,7 @@ class SharedCommits:
         own = self.history.own(number, self.carrier.series.held[number])
         branch = self.carrier.series.pull_requests[number].branch
         was = self.history.reached((*self.left.get(branch, ()), *self._logged(branch)))
-        head = self.history.heads[number]
-        return alike(self.repository, self.main, commits, head, own) | was.intersection(
-            commit.sha for commit in commits
-        )
+        return self._forms.alike(commits, own) | was.intersection(commit.sha for commit in commits)
 
     def _logged(self, branch: str) -> list[Sha]:
         """The heads that git's own log of a branch has, if it keeps one."""
@@ -211,7 +212,7 @@ class SharedCommits:
     def _newer_main(self, commits: Sequence[Commit]) -> str:
         """What to do where some commits are main's, and main here is older; else empty."""
         for ref, head in self._mains:
-            others = self.repository.commits(*tips(commits), f"^{self.main}", f"^{head}")
+            others = self.repository.commits(*_tips(commits), f"^{self.main}", f"^{head}")
             if any(commit.sha not in others for commit in commits):
                 return (
                     f"{self.main_name} here is older than {ref}; bring it up to date "
@@ -286,3 +287,9 @@ def _listed(commits: Sequence[Commit]) -> str:
 def _and(parts: Iterable[str]) -> str:
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def _tips(commits: Iterable[Commit]) -> list[Sha]:
+    """Those of some commits that stand below none of the others."""
+    parents = {parent for commit in commits for parent in commit.parents}
+    return [commit.sha for commit in commits if commit.sha not in parents]

@@ -267,3 +267,29 @@ def test_what_several_stand_on_that_is_like_nothing_now_is_for_a_person(hand):
     assert done.code == 3, done.err
     assert f"{older[:12]} 'Older 1', which #1 does not: it is taken as an older form" in done.err
     assert "older.txt: #1 lacks here what the PR seems" in " ".join(done.err.split())
+
+
+def test_a_form_that_somebody_merged_by_hand_is_merged_as_ever(hand):
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"shared.txt": "a\nB\nc\nd\ne\n"})
+    hand.grow("child", "parent", {"child.txt": "1\n"})
+    rebase(hand, {"shared.txt": "a\nB\nc\nd\ne\n", "more.txt": "1\n"})
+    hand.git("switch", "--quiet", "child")
+    hand.git("merge", "--quiet", "--no-edit", "parent")
+    hand.git("switch", "--quiet", "main")
+    hand.commit("parent", {"shared.txt": "a\nB\nc\nD\ne\n"}, "Go on")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert "Replaces" not in hand.message("child")
+    assert hand.show("child", "shared.txt") == "a\nB\nc\nD\ne\n"
+
+
+def test_commits_of_one_second_with_one_subject_are_no_forms_of_one_another(hand):
+    hand.declare("#1 parent main", "#2 child #1")
+    hand.grow("parent", "main", {"parent.txt": "1\n"})
+    hand.grow("child", "parent", {"child.txt": "1\n"})
+    hand.commit("child", {"child.txt": "2\n"}, "Format")
+    hand.commit("parent", {"parent.txt": "2\n"}, "Format")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert "Replaces" not in hand.message("child")

@@ -206,6 +206,7 @@ def commits(merges):
             (),
             (),
             "",
+            "",
         )
         for number, kind in enumerate(merges)
     )
