@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the tools; the README lists them for users."""
+    """Exit codes of the tools; docs/commands.md lists them for users."""
 
     DONE = 0
     FAILED = 1

@@ -5,25 +5,23 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
 
 from carry.cli import carry
+from documents import DOCUMENTS, ROOT, typed_lines
 from merge_series.cli import merge_series
 from merge_series.man_pages import man_pages
 from stack import VERSION
 from stack.command_line import examples_of
 
-ROOT = Path(__file__).parents[3]
 TOOLS = {"carry": carry, "merge_series": merge_series}
 COMMANDS = [
     (name, command)
     for name, tool in TOOLS.items()
     for command in (tool, *tool.all_commands().values())
 ]
-DOCUMENTS = ("README.md", "tools/merge_series/COMPARISON.md")
 
 
 def calls(line):
@@ -76,9 +74,7 @@ def test_every_command_has_examples_that_can_be_typed(tool, command):
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_commands_of_the_documents_can_be_typed(document):
-    text = (ROOT / document).read_text()
-    lines = re.findall(r"^\$ (.*)$", text, re.MULTILINE)
-    typed = [call for line in lines for call in calls(line.partition(" # ")[0])]
+    typed = [call for line in typed_lines((ROOT / document).read_text()) for call in calls(line)]
     assert typed or document != "README.md"
     for call in typed:
         parse(call)
