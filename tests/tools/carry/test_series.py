@@ -11,6 +11,7 @@ from carry.releases import RELEASES
 
 ROOT = Path(__file__).parents[3]
 CARRIED = ("megatron", "tests/unit_tests", "tools/process_groups")
+OURS = "tools/process_groups/py.typed"  # of the installed package; upstream installs none
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def test_every_new_file_is_named_by_a_commit(carrier):
         if file.is_file() and "__pycache__" not in file.parts and ".edits." not in file.name
     }
     named = {path for pr in carrier.series for commit in pr.commits for path in commit.adds}
-    assert named == there
+    assert named == there - {OURS}
 
 
 @pytest.mark.parametrize("version", RELEASES)
