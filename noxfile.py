@@ -47,7 +47,8 @@ def sync(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run every test that needs no GPU; after --, pytest arguments for the tools alone."""
     session.install("--quiet", "--editable", ".[test,change]")
-    session.run("pytest", "--numprocesses=auto", *session.posargs)
+    # What takes long is not all left to one process at the end.
+    session.run("pytest", "--numprocesses=auto", "--dist=worksteal", *session.posargs)
     if not session.posargs:
         cores = len(os.sched_getaffinity(0))
         prove(session, *(platform for platform, ranks in CPU_PLATFORMS.items() if ranks <= cores))
