@@ -39,7 +39,9 @@ def left_heads(
     for record in reversed(records):
         # One that is under way may have moved the branch or not: both heads hold the old one.
         if record.state != "done" and (not done or record.number > done[-1].number):
-            heads = dict(_merged(record, branches))
+            # A branch that it moved may have another name by now.
+            moved = record.new.values()
+            heads = {b: head for b, head in _merged(record, branches) if head not in moved}
             heads |= {branch: head for branch, head in record.old.items() if head is not None}
             found |= {b: Left(head, f"before {record.name}") for b, head in heads.items()}
     return found

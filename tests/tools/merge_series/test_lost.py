@@ -358,3 +358,17 @@ def test_a_branch_that_is_gone_comes_back_with_all_that_was_merged_of_it(merged)
         f"{merged.fork}: #1 has no branch a here; bring it back as it was before sync 2: "
         f"git branch a {new}"
     )
+
+
+def test_a_branch_that_was_renamed_after_an_undo_has_lost_nothing(hand):
+    hand.declare("#1 one main", "#2 two #1")
+    hand.grow("one", "main", {"one.txt": "1\n"})
+    hand.grow("two", "one", {"two.txt": "1\n"})
+    hand.commit("main", {"README": "1\n"}, "Add a readme")
+    assert hand.run("sync").code == 0
+    assert hand.run("undo").code == 0
+    hand.git("branch", "-m", "one", "first")
+    hand.declare("#1 first main", "#2 two #1")
+    hand.commit("first", {"one.txt": "2\n"}, "Go on")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
