@@ -14,7 +14,7 @@ from merge_series.history import History
 from merge_series.mainline import MainLine
 from merge_series.plan import heads_by_number, synced_pull_requests
 from merge_series.reverted_tree import changed_files, undone
-from merge_series.reverts import Revert, holders
+from merge_series.reverts import Revert, holders, recorded_heads
 from merge_series.taken_out import known_rounds
 from stack.git_answers import Sha
 from stack.merging import TreeMerger
@@ -34,7 +34,7 @@ def check_reverts(repository: Repository, carrier: Carrier, main: Sha) -> tuple[
     rounds = known_rounds(line, carrier.series, history, {})
     # What a step took counts with the revert that it is a part of.
     reverts = [r for mine in rounds.values() for one in mine for r in one.reverts if not r.part_of]
-    finder = _Finder(repository, history, generated_paths(repository, carrier))
+    finder = _Finder(repository, history, reverts, generated_paths(repository, carrier))
     held = {r.number: holders(history, carrier.series, r.number) for r in reverts}
     return tuple(
         check
@@ -50,6 +50,7 @@ def check_reverts(repository: Repository, carrier: Carrier, main: Sha) -> tuple[
 class _Finder:
     repository: Repository
     history: History
+    reverts: Sequence[Revert]
     generated: frozenset[str]
 
     def check(self, pull_request: PullRequest, revert: Revert) -> Iterator[Check]:
@@ -91,8 +92,8 @@ class _Finder:
         # With what main did before the revert, by which a file may have another name.
         taken = TreeMerger(self.repository).merge(before, above)
         before = before if taken.conflicts else self.repository.commit_nowhere(taken.tree, ())
-        had, has, kept = (self._touched(one, above, base) for one in (before, head, merge))
-        paths = sorted(had - has - kept - gone - self.generated)
+        had, has, kept = (self._changed(one, base, above) for one in (before, head, merge))
+        paths = sorted(had - has - kept - gone - self._of_others(revert) - self.generated)
         commit = revert.commit.sha[:12]
         if not paths:
             return ""
@@ -103,15 +104,26 @@ class _Finder:
             f"{commit}), or leave it, in a commit whose message names {commit}"
         )
 
+    def _of_others(self, revert: Revert) -> set[str]:
+        """The files that only other PRs brought which landed by the same commit."""
+        heads = recorded_heads(self.history)
+        files = {
+            one.number: self._changed(Sha(f"{revert.undone[-1]}^1"), heads[one.number])
+            for one in self.reverts
+            if one.commit == revert.commit
+            and one.number in heads
+            and not set(one.undone).isdisjoint(revert.undone)
+        }
+        return set().union(*files.values()) - files.get(revert.number, set())
+
     def _line(self, revert: Revert, head: Sha) -> tuple[Sha, ...]:
         """A branch's own commits down to that by which it has a revert."""
         line = self.repository.commits("--first-parent", head, f"^{revert.commit.sha}")
         contains = self.repository.is_ancestor
         return tuple(sha for sha in line if contains(revert.commit.sha, sha))
 
-    def _touched(self, commit: Sha, above: Sha, base: Sha) -> set[str]:
-        """The files that the revert would change in a commit."""
-        merge = TreeMerger(self.repository).merge(commit, base, above)
-        names = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", commit, merge.tree)
-        changed = {path for path in self.repository.run(*names).text.split("\0") if path}
-        return changed | {conflict.path for conflict in merge.conflicts}
+    def _changed(self, ours: Sha, theirs: Sha, base: Sha | None = None) -> set[str]:
+        """The files that a merge would change in a commit."""
+        merge = TreeMerger(self.repository).merge(ours, theirs, base)
+        changed = changed_files(self.repository, ours, merge.tree)
+        return changed.union(conflict.path for conflict in merge.conflicts)

@@ -98,11 +98,19 @@ class Reverted:
         found: dict[int, Collection[Sha]] = {}
         for number, rounds in self.rounds.items():
             last = rounds[-1]
-            if number in self.void and not self._is_absorbed(number, last):
+            as_one = len(self._landed_as_one(last)) > 1
+            # A branch that took what landed as one would have the lines of the other PRs as well.
+            if number in self.void and (as_one or not self._is_absorbed(number, last)):
                 found[number] = ()
             elif last.named:
                 found[number] = last.named
         return found
+
+    def _landed_as_one(self, one: Round) -> set[int]:
+        """The PRs that landed by a commit of a landing."""
+        return {
+            n for n, rounds in self.rounds.items() for r in rounds if {*r.brings} & {*one.brings}
+        }
 
     def _is_kept_now(self, revert: Revert) -> bool:
         wanted = self.answers.get(revert.key)
@@ -221,9 +229,12 @@ class Reverted:
                     if self._has(one, tip):
                         return True
                 elif not (self._is_over(revert, tip) or self._is_kept(revert, tip)):
-                    # A branch that never had it from main has its own lines all the same.
+                    if self._goes(revert) and len(self._landed_as_one(one)) > 1:
+                        return True  # what it lacks of this PR is not told by what it has
+                    # A branch that never had it from main has its own lines all the same. What has
+                    # its text under another name may be a file of the branch's own.
                     landing = Landed.read(self.repository, revert.undone[::-1], self.generated)
-                    if landing is None or landing.is_gone(tip):
+                    if landing is None or landing.rest(tip).isdisjoint(landing.files):
                         return True
         return False
 

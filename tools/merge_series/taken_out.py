@@ -143,12 +143,17 @@ class Landed:
 
     def is_gone(self, commit: Sha) -> bool:
         """Whether main had nothing of it any more at a commit."""
+        return not self.rest(commit)
+
+    def rest(self, commit: Sha) -> set[str]:
+        """Files in which a commit has something of it, by the names that they have there."""
         there = self.repository.entries(commit, *self.files)
-        if any(there.get(path) == entry for path, entry in self.files.items()):
-            return False
+        same = {path for path, entry in self.files.items() if there.get(path) == entry}
+        if same:
+            return same
         merge = self._reversed(commit)
         differing = changed_files(self.repository, commit, merge.tree)
-        return differing.union(c.path for c in merge.conflicts).issubset(self.generated)
+        return differing.union(c.path for c in merge.conflicts).difference(self.generated)
 
     def _reversed(self, commit: Sha) -> Merge:
         return TreeMerger(self.repository).merge(commit, self.below, self.whole)

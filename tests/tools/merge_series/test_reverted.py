@@ -838,6 +838,18 @@ def test_what_whoever_merged_it_added_is_kept_as_well(stack):
     assert "nothing was changed" in stack.run("sync").err
 
 
+def test_what_relands_is_taken_beside_a_file_of_the_same_text(stack):
+    """To git such a file may be the PR's under another name."""
+    stack.commit("child", {"same.txt": BROUGHT["parent.txt"]}, "Add a file")
+    stack.squash("parent", "Do parent (#1)")
+    assert stack.run("sync").code == 0
+    revert(stack)
+    assert synced(stack, "let-go")
+    again(stack, "Do parent, once more (#1)")
+    assert not synced(stack, "let-go")
+    assert [held(stack, branch) for branch in ("child", "top", "side")] == [True] * 3
+
+
 @pytest.mark.parametrize("state", ["gone", "main", "older main"])
 def test_keeping_needs_a_branch_that_holds_the_pr(stack, state):
     stack.squash("parent", "Do parent (#1)")
