@@ -329,11 +329,12 @@ def _heading(commit: MainCommit) -> tuple[str, tuple[int, ...]]:
 
 def recorded_landings(history: History) -> dict[Sha, frozenset[int]]:
     """The commits of main that branches record as landings, each with the numbers of the PRs."""
-    return {
-        commit.parents[1]: frozenset(landed)
-        for commit in history.commits.values()
-        if (landed := taken_as_landed(commit.subject, commit.absorbs))
-    }
+    found: dict[Sha, frozenset[int]] = {}
+    for commit in history.commits.values():
+        for number in taken_as_landed(commit.subject, commit.absorbs):
+            landing = commit.parents[1]
+            found[landing] = found.get(landing, frozenset()) | {number}
+    return found
 
 
 def recorded_heads(history: History) -> dict[int, Sha]:

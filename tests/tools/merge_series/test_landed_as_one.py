@@ -72,3 +72,22 @@ def test_each_pr_has_an_answer_of_its_own(siblings, keeps, is_absorbed, relands)
     synced(hand)
     assert hand.files("both") == having({*kept, *again}) | {"both.txt": "both\n"}
     assert hand.files("on-left") == having(again) | {"on-left.txt": "on left\n"}
+
+
+def test_a_revert_is_of_all_that_branches_record_of_a_landing(hand):
+    """Main names neither PR, and branches of one of them record that one alone."""
+    hand.declare("#1 left main", "#2 right main", "#3 both #1,#2", "#4 on-left #1", "#5 beside #2")
+    for branch, files in BRINGS.items():
+        hand.grow(branch, "main", files)
+    hand.grow("both", "left,right", {"both.txt": "both\n"})
+    hand.grow("on-left", "left", {"on-left.txt": "on left\n"})
+    hand.grow("beside", "right", {"beside.txt": "beside\n"})
+    land(hand, subject="Do both")
+    synced(hand, "--landed=1=main", "--landed=2=main")
+    hand.git("revert", "--no-edit", "HEAD")
+    asked = hand.run("sync")
+    assert [f"#{n} landed, and main reverts it by" in asked.err for n in (1, 2)] == [True, True]
+    synced(hand, "--keep-reverted=1", "--drop-reverted=2")
+    assert hand.files("both") == having(["left"]) | {"both.txt": "both\n"}
+    assert hand.files("on-left") == having(["left"]) | {"on-left.txt": "on left\n"}
+    assert hand.files("beside") == having([]) | {"beside.txt": "beside\n"}
