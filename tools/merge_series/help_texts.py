@@ -103,5 +103,4 @@ LINKS = epilog(
 PUBLISH = epilog(
     "merge_series publish",
     "merge_series publish 8045 8049",
-    "merge_series publish --print > publish.sh",
 )

@@ -134,7 +134,7 @@ def test_a_branch_that_is_being_bisected(world):
     [
         ("sync",), ("sync", "--dry-run"), ("status",), ("graph",), ("verify",), ("log",),
         ("push",), ("push", "--dry-run"), ("describe", "1"), ("show", "1"), ("links", "SERIES.md"),
-        ("publish",), ("publish", "--print"), ("site", "--output", "out"),
+        ("publish",), ("site", "--output", "out"),
         ("stack", "--pr=9", "--branch=new", "--title=New", "--on=1", "--because=It is."),
         ("fold", "2", "3", "--pr=9", "--branch=new", "--title=New"),
     ],

@@ -20,7 +20,6 @@ from merge_series.review.github import GitHub
 from merge_series.review.link import Link, Unread, read_links
 from merge_series.review.markdown import markdown
 from merge_series.review.publishing import in_words, plan, plan_again, want
-from merge_series.review.script import script
 from merge_series.review.since import since
 from merge_series.review.standing import find_pull_request, find_read_commit, stand
 from merge_series.review.words import alone_text, links_table, since_text
@@ -128,14 +127,8 @@ def links_command(place: Place, file: TextIO, *, as_json: bool) -> ExitCode:
 
 @click.command("publish", epilog=texts.PUBLISH)
 @click.argument("prs", metavar="[PR]...", nargs=-1, type=PullRequestName())
-@click.option(
-    "--print",
-    "as_script",
-    is_flag=True,
-    help="Print a script that does it, for where gh is; change nothing.",
-)
 @click.pass_obj
-def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> None:
+def publish_command(place: Place, prs: tuple[str, ...]) -> None:
     """Bring the PRs on GitHub up to date, through GitHub's own gh.
 
     PR is a number or a branch; without one, all that are open. For each: its description, between
@@ -160,9 +153,6 @@ def publish_command(place: Place, prs: tuple[str, ...], *, as_script: bool) -> N
             )
             for pull_request in chosen
         ]
-    if as_script:
-        _write(encode(script(repository.directory, all_wanted)))
-        return
     github = GitHub(repository.directory)
     publications = [plan(one, github.view(one.number)) for one in all_wanted]
     if not any(publication.calls for publication in publications):

@@ -13,7 +13,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from stack.command_line import typed
 from stack.errors import Refusal
 from stack.git_answers import Sha
 
@@ -123,8 +122,7 @@ class GitHub:
             )
         except FileNotFoundError as error:
             raise Refusal(
-                "gh: not found on the PATH; install GitHub's command line, https://cli.github.com, "
-                f"or print a script for where it is: {typed('merge_series publish --print')}"
+                "gh: not found on the PATH; install GitHub's command line, https://cli.github.com"
             ) from error
         if done.returncode:
             said = without_tokens(" ".join(done.stderr.decode("utf-8", "replace").split()))

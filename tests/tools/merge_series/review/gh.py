@@ -65,34 +65,11 @@ def parse(command: str, arguments: list[str]) -> tuple[list[str], list[tuple[str
     return places, given
 
 
-def read(value: str) -> str:
-    """What a field's value that begins with @ stands for."""
-    if value == "@-":
-        return sys.stdin.buffer.read().decode()
-    return Path(value[1:]).read_bytes().decode() if value.startswith("@") else value
-
-
-def asked(pr: dict[str, object], expression: str) -> list[str]:
-    """What a jq expression such as ``.url, .comments[].body`` gives."""
-    found = []
-    for path in expression.split(", "):
-        if "[]." in path:
-            name, _, inner = path.removeprefix(".").partition("[].")
-            found += [one[inner] for one in pr[name]]
-        else:
-            found.append(pr[path.removeprefix(".")])
-    return found
-
-
 def view(pr: dict[str, object], given: dict[str, str]) -> None:
     wanted = given["--json"].split(",")
     if not FIELDS.issuperset(wanted):
         fail(f"Unknown JSON field: {wanted}")
-    shown = {field: pr[field] for field in wanted}
-    lines = asked(shown, given["--jq"]) if "--jq" in given else [json.dumps(shown)]
-    # jq writes a text as it is, and true as JSON does.
-    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-    sys.stdout.buffer.write("".join(f"{text}\n" for text in texts).encode())
+    sys.stdout.write(json.dumps({field: pr[field] for field in wanted}) + "\n")
 
 
 def patch(state: dict[str, object], path: str, given: list[tuple[str, str]]) -> None:
@@ -110,7 +87,7 @@ def patch(state: dict[str, object], path: str, given: list[tuple[str, str]]) -> 
         if flag in {"--field", "--raw-field"}:
             name, _, text = value.partition("=")
             state["prs"][path.removeprefix(prefix)][names[name]] = (
-                read(text) if flag == "--field" else text
+                sys.stdin.buffer.read().decode() if (flag, text) == ("--field", "@-") else text
             )
 
 

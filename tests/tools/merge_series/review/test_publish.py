@@ -47,14 +47,14 @@ class Hub:
             place += ["--main", main]
         return [sys.executable, "-m", "merge_series", *place, "publish", *arguments]
 
-    def publish(self, *arguments, answer="", text=True, main=None):
+    def publish(self, *arguments, answer="", main=None):
         return subprocess.run(
             self.command(*arguments, main=main),
             cwd=self.world.root,
-            input=answer if text else answer.encode(),
+            input=answer,
             check=False,
             capture_output=True,
-            text=text,
+            text=True,
         )
 
 
@@ -167,35 +167,22 @@ def test_only_what_stands_between_the_markers_is_written_again(hub):
     )
 
 
-BODIES = {
-    "none": "",
-    "blank": " \r\n\n",
-    "people's": PEOPLES,
-    "no line end": "it's `$(mine)` \\n & \u00e4",
-    "an older text": f"Above.\n{BEGIN}\nold & \\1\n{END}\nBelow.\n\n\n",
-    "edited on GitHub": None,
-}
-
-
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_the_printed_script_does_the_same(hub, monkeypatch, body):
-    if body is None:
-        hub.publish("2", answer="y\n")
-        body = "Above.\r\n" + hub.state["prs"]["2"]["body"].replace("\n", "\r\n")
+@pytest.mark.parametrize(
+    ("body", "above", "below"),
+    [
+        (" \r\n\n", "", "\n"),
+        ("it's `$(mine)` \\n & \u00e4", "it's `$(mine)` \\n & \u00e4\n\n", "\n"),
+        (f"Above.\n{BEGIN}\nold & \\1\n{END}\nBelow.\n\n\n", "Above.\n", "\nBelow.\n\n\n"),
+    ],
+    ids=["blank", "no line end", "an older text"],
+)
+def test_what_is_peoples_of_a_body_stays_byte_for_byte(hub, body, above, below):
     hub.change("2", body=body)
-    before = hub.state
-    with monkeypatch.context() as without:
-        without.setenv("PATH", str(hub.without_gh()))
-        printed = hub.publish("--print", text=False)
-    assert (printed.returncode, printed.stderr) == (0, b"")
-    assert hub.publish(answer="y\n").returncode == 0
-    asked = hub.state
-    hub.file.write_text(json.dumps(before))
-    for _ in range(2):
-        ran = subprocess.run(["sh"], input=printed.stdout, check=False, capture_output=True)
-        assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
-        assert hub.state["prs"] == asked["prs"]
-        assert len(hub.state["calls"]) == len(asked["calls"])
+    assert hub.publish("2", answer="y\n").returncode == 0
+    text = hub.world.run("describe", "2").out
+    assert hub.state["prs"]["2"]["body"] == f"{above}{BEGIN}\n\n{text}\n{END}{below}"
+    done = hub.publish("2")
+    assert done.stderr == "Everything is published already; nothing was changed.\n"
 
 
 def test_a_change_that_github_refuses_is_named(hub):
@@ -212,27 +199,9 @@ def test_a_change_that_github_refuses_is_named(hub):
 
 def test_a_pr_from_a_fork_stays_on_main(hub):
     hub.change("2", isCrossRepository=True, baseRefName="old")
-    before = hub.state
-    script = hub.publish("--print", "2").stdout
     done = hub.publish("2", answer="y\n")
     assert "its base, from old to main," in done.stderr
     assert hub.state["prs"]["2"]["baseRefName"] == "main"
-    asked = hub.state
-    hub.file.write_text(json.dumps(before))
-    assert subprocess.run(["sh"], input=script, check=False, text=True).returncode == 0
-    assert hub.state["prs"] == asked["prs"]
-
-
-def test_the_printed_script_runs_where_the_clone_is_elsewhere(hub, tmp_path):
-    script = tmp_path / "publish.sh"
-    script.write_text(hub.publish("--print", "2").stdout)
-    moved = tmp_path / "-moved"
-    hub.world.fork.rename(moved)
-    here = subprocess.run(["sh", script], check=False, capture_output=True, text=True)
-    assert (here.returncode == 0, str(hub.world.fork) in here.stderr) == (False, True)
-    assert hub.state["calls"] == []
-    assert subprocess.run(["sh", script, moved.name], cwd=tmp_path, check=False).returncode == 0
-    assert hub.state["prs"]["2"]["baseRefName"] == "ratchet"
 
 
 def test_of_a_pr_that_is_no_longer_open_only_the_text_is_published(hub):
@@ -243,16 +212,10 @@ def test_of_a_pr_that_is_no_longer_open_only_the_text_is_published(hub):
     series.write_text(text)
     for fork in (False, True):
         hub.change("2", body="", baseRefName="ratchet", isCrossRepository=fork)
-        before = hub.state
-        script = hub.publish("--print", "2").stdout
         done = hub.publish("2", answer="y\n")
         assert done.stderr == "#2: its text\nChange this on GitHub? [y/N]: #2: done.\n"
-        asked = hub.state
-        assert asked["prs"]["2"]["baseRefName"] == "ratchet"
-        assert asked["prs"]["2"]["comments"] == []
-        hub.file.write_text(json.dumps(before))
-        assert subprocess.run(["sh"], input=script, check=False, text=True).returncode == 0
-        assert hub.state["prs"] == asked["prs"]
+        assert hub.state["prs"]["2"]["baseRefName"] == "ratchet"
+        assert hub.state["prs"]["2"]["comments"] == []
 
 
 def test_the_base_is_the_whole_name_of_mains_branch(hub):
@@ -273,33 +236,6 @@ def test_the_base_is_the_whole_name_of_mains_branch(hub):
             "its base; name one (for a clone of Megatron-LM: --main upstream/main)\n"
         ),
     )
-
-
-def test_the_printed_script_stops_where_publish_does(hub):
-    script = hub.publish("--print").stdout
-    assert hub.publish("--print", "3").stdout.startswith("#!/bin/sh\n")
-    found = hub.state
-    hub.change("1", body=f"{BEGIN}\n{BEGIN}\n{END}")
-    ran = subprocess.run(["sh"], input=script, check=False, capture_output=True, text=True)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (
-        1,
-        "",
-        (
-            "#1: its body has 2 opening and 1 closing markers of merge_series, or in the wrong "
-            "order; leave one pair, or none\n"
-        ),
-    )
-    hub.change("1", body="", headRefOid="0" * 40)
-    ran = subprocess.run(["sh"], input=script, check=False, capture_output=True, text=True)
-    head = hub.world.heads()["ratchet"]
-    assert (ran.returncode, ran.stderr) == (
-        1,
-        f"#1: GitHub has its head at {'0' * 40}, and ratchet is at {head}; push the branch first\n",
-    )
-    assert hub.state["calls"] == found["calls"] == []
-    hub.fail("HTTP 502")
-    ran = subprocess.run(["sh"], input=script, check=False, capture_output=True, text=True)
-    assert (ran.returncode, ran.stderr) == (1, "HTTP 502\n")
 
 
 def test_no_token_is_printed(hub, monkeypatch):
@@ -380,7 +316,6 @@ def test_without_gh_it_says_what_to_install(hub, monkeypatch):
         1,
         (
             "error: gh: not found on the PATH; install GitHub's command line, "
-            "https://cli.github.com, or print a script for where it is: "
-            f"{hub.world.typed('publish --print')}\n"
+            "https://cli.github.com\n"
         ),
     )
