@@ -309,6 +309,12 @@ class Reverted:
     def _keeping(self, pull_request: PullRequest, tip: Sha, reverts: Sequence[Revert]) -> Planned:
         """The merge of a revert that takes from it only what it does beyond reverting."""
         name, commit = " and ".join(f"#{revert.number}" for revert in reverts), reverts[0].commit
+        goes = [r for _, r in self._coming(pull_request, tip, commit.sha) if self._goes(r)]
+        if any(r.commit == commit and not taken_back(reverts).isdisjoint(r.undone) for r in goes):
+            raise Refusal(
+                f"{pull_request.branch}: {commit.sha[:12]} reverts what landed as one, so this "
+                f"branch cannot keep {name} and let the rest go; give the same answer for all"
+            )
         base, by_hand = undone(self.repository, reverts)
         body = (
             f"Main reverts {name} by {commit.sha[:12]}. This branch keeps what {name} brought,\n"
@@ -321,11 +327,7 @@ class Reverted:
         beyond = Beyond(base, source, subject, body)
         said = [f"{OVERRULES}: {revert.value}" for revert in reverts]
         said += [f"{KEEPS}: {sha}" for sha in sorted(taken_back(reverts))]
-        said += [
-            f"{FOLLOWS}: {revert.value}"
-            for _, revert in self._coming(pull_request, tip, commit.sha)
-            if self._goes(revert)
-        ]
+        said += [f"{FOLLOWS}: {revert.value}" for revert in goes]
         return Planned(pull_request, None, tip, commit.sha, beyond, tuple(said))
 
 

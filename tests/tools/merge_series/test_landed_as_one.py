@@ -91,3 +91,23 @@ def test_a_revert_is_of_all_that_branches_record_of_a_landing(hand):
     assert hand.files("both") == having(["left"]) | {"both.txt": "both\n"}
     assert hand.files("on-left") == having(["left"]) | {"on-left.txt": "on left\n"}
     assert hand.files("beside") == having([]) | {"beside.txt": "beside\n"}
+
+
+def test_two_of_three_are_not_kept_without_the_third(hand):
+    names = ("first", "second", "third")
+    hand.declare(*(f"#{n} {name} main" for n, name in enumerate(names, 1)), "#4 all #1,#2,#3")
+    for name in names:
+        hand.grow(name, "main", {f"{name}.txt": f"{name}\n"})
+    hand.grow("all", ",".join(names), {"all.txt": "all\n"})
+    hand.commit("main", {f"{name}.txt": f"{name}\n" for name in names}, "Do all (#1, #2, #3)")
+    synced(hand)
+    hand.git("revert", "--no-edit", "HEAD")
+    heads = hand.heads()
+    done = hand.run("sync", "--keep-reverted=1", "--drop-reverted=2", "--keep-reverted=3")
+    assert (done.code, hand.heads()) == (1, heads)
+    assert (
+        f"all: {heads['main'][:12]} reverts what landed as one, so this branch cannot keep #1 and "
+        "#3 and let the rest go; give the same answer for all\n"
+    ) in done.err
+    synced(hand, *(f"--keep-reverted={n}" for n in (1, 2, 3)))
+    assert hand.files("all").keys() >= {f"{name}.txt" for name in (*names, "all")}
