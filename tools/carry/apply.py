@@ -7,11 +7,11 @@ from tempfile import TemporaryDirectory
 from carry.bases import Base, Directory
 from carry.carried import Carrier, Overlay
 from carry.generated import render, scan_base
-from carry.replacing import lock_tree, replace_files, scratch_folder
+from carry.replacing import lock_tree, replace_files
 from process_groups.allowlist import ALLOWLIST_PATH
 from stack.errors import Refusal
 
-_SCRATCH = ".carry-new"
+_FOR_PACKAGES = {"site-packages", "dist-packages"}
 
 
 def series_files(carrier: Carrier, base: Base) -> dict[str, bytes]:
@@ -35,14 +35,34 @@ def apply_in_place(carrier: Carrier, root: Path) -> tuple[str, ...]:
         The paths that changed.
 
     Raises:
-        Refusal: An edit does not match, or a new file's place is taken; nothing is changed then. Or
-            another run is at work there.
+        Refusal: A package manager wrote it, an edit does not match, or a new file's place is taken;
+            nothing is changed then. Or another run is at work there.
     """
+    if _is_installed(root.resolve()):
+        raise Refusal(
+            f"{root}: holds what pip installed; to change that, make a wheel with the series "
+            "(carry wheel --release VERSION) and install it with pip"
+        )
     base = Directory(root)
-    with lock_tree(root), scratch_folder(root / _SCRATCH) as scratch:
+    with lock_tree(root):
         files = series_files(carrier, base)
-        replace_files(root, files, scratch)
+        replace_files(root, files)
     return tuple(files)
+
+
+def _is_installed(root: Path) -> bool:
+    """Whether a folder holds packages, or is part of one.
+
+    Nothing could take a change back there, and the digests in a package's RECORD would be wrong.
+    """
+    if any(root.glob("*.dist-info")):
+        return True
+    for folder in (root, *root.parents):
+        if folder.name in _FOR_PACKAGES:
+            return True
+        if (folder / ".git").exists():  # a clone, wherever it lies
+            return False
+    return False
 
 
 def check_new(output: Path) -> None:

@@ -21,7 +21,6 @@ from carry.completion import ReleaseOrTree, ReleaseVersion
 from carry.fork import MAIN, import_release, open_fork
 from carry.generated import ReadScanner
 from carry.index import fetch_own_wheel, list_offers, list_yanked
-from carry.installed import apply_to_installed, undo_in_place
 from carry.lacking import parts_lacking
 from carry.releases import RELEASES
 from carry.replacing import write_once
@@ -132,25 +131,23 @@ def report_command(series: Path, bases: tuple[str, ...], *, as_json: bool) -> Ex
 @click.argument("tree", required=False, type=_path)
 @click.option("--release", metavar="VERSION", type=ReleaseVersion(), help=_RECORDED)
 @click.option("--output", type=_path, help="A new folder for the complete tree.")
-@click.option("--undo", is_flag=True, help="Bring back what stood in a site-packages TREE before.")
 @click.pass_obj
 def apply_command(
-    series: Path, tree: Path | None, release: str | None, output: Path | None, *, undo: bool
+    series: Path, tree: Path | None, release: str | None, output: Path | None
 ) -> None:
     """Apply the whole series to TREE in place, or write a release with it to a new folder.
 
-    TREE is a clone of Megatron-LM, or the site-packages that pip installed megatron-core into.
+    TREE is a clone of Megatron-LM. What pip installed is not changed in place: see carry wheel.
     """
-    if undo:
-        if tree is None or release is not None or output is not None:
-            raise click.UsageError("say --undo TREE")
-        number = len(undo_in_place(tree))
-        which = "every file is as it was" if number == 0 else f"{counted(number, 'file')} put back"
-        people.print(f"{tree}: {which}", soft_wrap=True)
-        return
     carrier = Carrier.open(series)
     if tree is not None and release is None and output is None:
-        people.print(_apply_to(carrier, tree), soft_wrap=True)
+        changed = apply_in_place(carrier, tree)
+        done = (
+            f"{counted(len(changed), 'file')} written"
+            if changed
+            else "the series is applied already; nothing was changed"
+        )
+        people.print(f"{tree}: {done}", soft_wrap=True)
     elif tree is None and release is not None and output is not None:
         check_new(output)
         base = _open_release(release)
@@ -311,17 +308,6 @@ def _print_report(trees: Sequence[TreeReport], left_out: Mapping[str, str]) -> N
     for tree in trees:
         for text in tree.lacking if tree.counts else ():
             people.print(text, soft_wrap=True)
-
-
-def _apply_to(carrier: Carrier, tree: Path) -> str:
-    way_back = f"; carry apply --undo {tree} takes it back"
-    changed = apply_to_installed(carrier, tree)
-    if changed is None:
-        changed = apply_in_place(carrier, tree)
-        way_back = ""
-    if not changed:
-        return f"{tree}: the series is applied already; nothing was changed"
-    return f"{tree}: {counted(len(changed), 'file')} written{way_back}"
 
 
 def _open_release(version: str) -> Base:

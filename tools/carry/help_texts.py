@@ -30,7 +30,6 @@ REPORT = epilog(
 APPLY = epilog(
     "carry apply path/to/Megatron-LM",
     "carry apply --release 0.19.2 --output build/tree",
-    "carry apply --undo venv/lib/python3.12/site-packages",
     found="an edit does not land",
     busy=_TREE_BUSY,
 )

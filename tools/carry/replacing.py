@@ -6,13 +6,15 @@ is taken back.
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stack.errors import Refusal
 from stack.lock import lock
+
+_SCRATCH = ".carry-new"
 
 
 def lock_tree(root: Path) -> AbstractContextManager[int]:
@@ -24,73 +26,43 @@ def lock_tree(root: Path) -> AbstractContextManager[int]:
     return lock(root, "another carry is at work in this tree")
 
 
-@contextmanager
-def scratch_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder, also where a run that was killed left it; the caller holds the tree.
-
-    Raises:
-        Refusal: Something else stands there.
-    """
-    if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
-        raise Refusal(f"{folder}: is no folder, and carry needs its name; move it away")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
-
-
-def check_places(root: Path, paths: Iterable[str]) -> None:
-    """Refuse where something other than a plain file stands at a path.
-
-    Raises:
-        Refusal: It names the place.
-    """
-    for target in (root / path for path in paths):
-        if os.path.lexists(target) and (target.is_symlink() or not target.is_file()):
-            raise Refusal(f"{target}: is no plain file, and the series adds one; remove it")
-
-
-def replace_files(root: Path, files: Mapping[str, bytes | None], scratch: Path) -> None:
-    """Bring files below a folder to given bytes, or remove them, in the order given.
+def replace_files(root: Path, files: Mapping[str, bytes]) -> None:
+    """Bring files below a folder to given bytes, in the order given; the caller holds the folder.
 
     All or none, also where it is interrupted. A kill leaves whole files, each as it was or as it
     should be.
 
     Args:
         root: The folder.
-        files: The bytes by path below it; None for a file that is to go.
-        scratch: An empty folder of the same file system.
+        files: The bytes by path below it.
 
     Raises:
         Refusal: Something other than a plain file stands at a path, or one cannot be written;
             nothing is changed then.
     """
-    check_places(root, files)
+    for target in (root / path for path in files):
+        if os.path.lexists(target) and (target.is_symlink() or not target.is_file()):
+            raise Refusal(f"{target}: is no plain file, and the series adds one; remove it")
     before = {path: _read(root / path) for path in files}
-    at = root
-    try:
-        ready = {}
-        for number, (path, content) in enumerate(files.items()):
-            at = root / path
-            if content is not None:
+    with _scratch_folder(root / _SCRATCH) as scratch:
+        at = root
+        try:
+            ready = {}
+            for number, (path, content) in enumerate(files.items()):
+                at = root / path
                 ready[path] = _prepare(scratch / str(number), content, at)
                 at.parent.mkdir(parents=True, exist_ok=True)
-        for path in files:
-            at = root / path
-            if path in ready:
-                ready[path].replace(at)
-            else:
-                _remove(root, at)
-    except BaseException as error:
-        _put_back(root, before, scratch / "before")
-        if isinstance(error, OSError):
-            raise Refusal(
-                f"{at}: cannot be written: {error.strerror}; nothing was changed; see to its "
-                "folder and the disk, and run again"
-            ) from error
-        raise
+            for path, file in ready.items():
+                at = root / path
+                file.replace(at)
+        except BaseException as error:
+            _put_back(root, before, scratch / "before")
+            if isinstance(error, OSError):
+                raise Refusal(
+                    f"{at}: cannot be written: {error.strerror}; nothing was changed; see to its "
+                    "folder and the disk, and run again"
+                ) from error
+            raise
 
 
 def write_once(file: Path, content: bytes) -> bool:
@@ -114,6 +86,23 @@ def write_once(file: Path, content: bytes) -> bool:
     return True
 
 
+@contextmanager
+def _scratch_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder, also where a run that was killed left it.
+
+    Raises:
+        Refusal: Something else stands there.
+    """
+    if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
+        raise Refusal(f"{folder}: is no folder, and carry needs its name; move it away")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
 def _read(file: Path) -> bytes | None:
     return file.read_bytes() if file.is_file() else None
 
@@ -127,8 +116,8 @@ def _prepare(temporary: Path, content: bytes, target: Path) -> Path:
 
 
 def _put_back(root: Path, before: Mapping[str, bytes | None], temporary: Path) -> None:
-    """Bring back what stood there; the last first, since the first may say how to go back."""
-    for path, content in reversed(list(before.items())):
+    """Bring back what stood there."""
+    for path, content in before.items():
         target = root / path
         if content is None:
             _remove(root, target)
@@ -137,13 +126,10 @@ def _put_back(root: Path, before: Mapping[str, bytes | None], temporary: Path) -
 
 
 def _remove(root: Path, file: Path) -> None:
-    """Remove a file with what Python compiled from it, and the folders that are empty then."""
+    """Remove a file, and the folders that are empty then."""
     with suppress(FileNotFoundError, NotADirectoryError):
         file.unlink()
-    compiled = file.parent / "__pycache__"
-    for bytecode in compiled.glob(f"{file.stem}.*.pyc"):
-        bytecode.unlink()
-    for folder in (compiled, *file.parents):
+    for folder in file.parents:
         if folder == root or (folder.is_dir() and any(folder.iterdir())):
             return
         if folder.is_dir():

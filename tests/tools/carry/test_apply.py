@@ -69,7 +69,7 @@ def test_all_edits_or_none(project):
     project.write({LOOP: "def train():\n    return other(1)\n"}, project.tree)
     assert refused(project, "tree", code=4) == not_landing(
         "tree",
-        "megatron/training/loop.edits.yml:3: add-args to step in train: found 0, wanted 1",
+        "megatron/training/loop.edits.yml:6: add-args to step in train: found 0, wanted 1",
     )
 
 
@@ -83,7 +83,7 @@ def test_every_file_that_does_not_match_is_named(project):
         "no def or class label",
         "megatron/core/names.edits.yml:5: before-return in label: found 0, wanted 1; "
         "no def or class label",
-        "megatron/training/loop.edits.yml:3: add-args to step in train: found 0, wanted 1; "
+        "megatron/training/loop.edits.yml:6: add-args to step in train: found 0, wanted 1; "
         "no def or class train",
     )
 
@@ -173,6 +173,48 @@ def test_a_folder_that_is_no_tree(project):
     assert refused(project, "none") == (
         "none: holds no megatron/; name the root of a Megatron tree"
     )
+
+
+def installed(project, place):
+    """Where the tree stands once it is moved to a place."""
+    tree = project.root / place
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    return project.tree.rename(tree)
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        ("lib/site-packages", "lib/site-packages"),
+        ("lib/dist-packages", "lib/dist-packages"),
+        ("lib/site-packages", "link"),
+        ("lib/site-packages", "lib/site-packages/megatron"),
+        ("lib/site-packages", "lib/site-packages/megatron/core"),
+        ("target", "target"),
+    ],
+)
+def test_what_pip_installed_is_not_changed(project, place, named):
+    packages = installed(project, place)
+    if place == "target":
+        project.write({"megatron_core-1.2.3.dist-info/RECORD": ""}, packages)
+    (project.root / "link").symlink_to(place)
+    before = written(packages)
+    done = project.run("apply", named)
+    assert (done.code, done.out, done.err) == (
+        1,
+        "",
+        (
+            f"error: {named}: holds what pip installed; to change that, make a wheel with the "
+            "series (carry wheel --release VERSION) and install it with pip\n"
+        ),
+    )
+    assert written(packages) == before
+
+
+def test_a_clone_that_lies_among_packages_is_no_package(project):
+    project.fork()
+    clone = installed(project, "lib/site-packages/clone")
+    assert project.run("apply", str(clone)).err == f"{clone}: 4 files written\n"
 
 
 # With a release and the series of this repository

@@ -162,7 +162,7 @@ def test_an_edit_that_matches_twice_moves_nothing(fork):
     assert first.startswith(f"{fork.tree}:")
     assert f": nothing{rest}" == (
         ": nothing was applied, since these edits do not land:\n"
-        "  megatron/training/loop.edits.yml:3: add-args to step in train: found 2, wanted 1; "
+        "  megatron/training/loop.edits.yml:6: add-args to step in train: found 2, wanted 1; "
         "at lines 2, 3\n"
         "Correct them there, or take a tree that has what they name (carry check tells of each, "
         "carry report of each release)."
@@ -216,7 +216,7 @@ def test_a_read_that_the_change_itself_brings(fork):
 def test_an_edit_of_a_commit_that_is_not_declared(fork):
     fork.change("megatron/training/loop.edits.yml", "commit: 2", "commit: 3")
     line = refused(fork)
-    assert "loop.edits.yml:3" in line
+    assert "loop.edits.yml:6" in line
     assert line.endswith("SERIES.md declares no commit 3 of #3; add it there or correct the edit")
 
 

@@ -207,7 +207,7 @@ def test_what_makes_no_wheel(project):
     line = refusal(project, files | {"megatron/training/loop.py": "def train():\n    pass\n"})
     assert line.startswith(
         "megatron-core 1.2.3: nothing was applied, since these edits do not land:\n"
-        "  megatron/training/loop.edits.yml:3: add-args to step in train: found 0, wanted 1\n"
+        "  megatron/training/loop.edits.yml:6: add-args to step in train: found 0, wanted 1\n"
     )
     top = project.carried["top"].items()
     held = {path: text for path, text in top if path.startswith("megatron/")}
