@@ -1,4 +1,4 @@
-"""The tasks: ``sync``, ``tests``, ``site_tests``, ``gpu_tests``, ``lint``, ``bench``, ``man``."""
+"""The tasks: ``sync``, ``tests``, ``site_tests``, ``gpu_tests``, ``lint``, ``bench``."""
 
 import os
 
@@ -116,13 +116,6 @@ def lint(session: nox.Session) -> None:
     session.run("black", "--check", "--quiet", *UPSTREAM_STYLE)
     session.run("isort", "--check", "--quiet", *UPSTREAM_STYLE)
     session.run("mypy")
-
-
-@nox.session(python=PYTHON)
-def man(session: nox.Session) -> None:
-    """Write the manual pages in ``man`` again, from the texts of ``--help``."""
-    session.install("--quiet", "--editable", ".")
-    session.run("python", "-m", "merge_series.man_pages", "tools/man")
 
 
 @nox.session(python=PYTHON)

@@ -30,7 +30,6 @@ setup(
         "carry": ["*.json"],
         "merge_series.site": ["templates/*"],
     },
-    data_files=[("share/man/man1", ["tools/man/carry.1", "tools/man/merge_series.1"])],
     python_requires=">=3.12",
     install_requires=[
         "click",

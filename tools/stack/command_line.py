@@ -1,7 +1,4 @@
-"""What the command lines of the tools have in common: how they say who they are and how they end.
-
-The man pages are made of the same texts; see ``man_page``.
-"""
+"""What the command lines of the tools share: how they say who they are, and how they end."""
 
 import shlex
 import subprocess

@@ -1,4 +1,4 @@
-"""What the tools say of themselves: help, examples that can be typed, man pages, versions."""
+"""What the tools say of themselves: help, examples that can be typed, versions."""
 
 import os
 import re
@@ -12,7 +12,6 @@ import pytest
 from carry.cli import carry
 from documents import DOCUMENTS, ROOT, typed_lines
 from merge_series.cli import merge_series
-from merge_series.man_pages import man_pages
 from stack import VERSION
 from stack.command_line import examples_of
 
@@ -129,26 +128,3 @@ def test_the_version_names_git(tool, tmp_path):
     git = subprocess.run(["git", "version"], check=True, capture_output=True, text=True).stdout
     assert ran() == f"{tool} {VERSION}, git {git.removeprefix('git version ')}"
     assert ran(PATH=str(tmp_path)) == f"{tool} {VERSION}, no git that runs\n"
-
-
-def test_the_man_pages_are_made_of_what_help_says():
-    """If this fails: nox -s man, and commit what it wrote."""
-    assert {
-        path.name: path.read_text() for path in (ROOT / "tools" / "man").iterdir()
-    } == man_pages()
-
-
-def test_a_man_page_holds_every_command_option_and_example():
-    for name, tool in TOOLS.items():
-        page = (
-            man_pages()[f"{name}.1"].replace("\\-", "-").replace("\\(aq", "'").replace("\\e", "\\")
-        )
-        for command in (tool, *tool.all_commands().values()):
-            for option in command.params:
-                if isinstance(option, click.Option) and not option.hidden:
-                    assert f".B {option.opts[0]}" in page
-            for example in examples_of(command):
-                assert example.split("  ")[0].rstrip("\\ ") in page
-            if command is not tool:
-                assert f".SS {name} {command.name}\n" in page
-        assert [line for line in page.splitlines() if line.startswith("'")] == []
