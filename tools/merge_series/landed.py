@@ -182,6 +182,7 @@ class _Finder:
         kept = self.carrier.series.held[number] & self.reverted.kept & self.history.heads.keys()
         after = (
             *(landing.head for landing in earlier),
+            *self._absorbed_before(seen.head),
             *(self.history.heads[one] for one in kept - {number}),
         )
         whole = Form(last.sha)
@@ -207,6 +208,11 @@ class _Finder:
         form = min(forms, key=lambda form: len(form.differing))
         self._refuse_doubtful(seen, last, form)
         return replace(tries[length], form=form)
+
+    def _absorbed_before(self, head: Sha) -> set[Sha]:
+        """The heads that a branch took from main in another form, which others hold as well."""
+        reached = self.history.reached([head])
+        return {old for sha in reached for old in self.history.commits[sha].absorbs}
 
     def _is_whole(self, landing: Landing, head: Sha) -> bool:
         """Whether a landing has the files of ``head`` merged; those made again left out."""

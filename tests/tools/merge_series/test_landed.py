@@ -861,3 +861,21 @@ def test_a_stopped_sync_goes_on_though_what_landed_is_no_dependency_any_more(han
         "Merge what parent does from #1",
         "Child 1",
     ]
+
+
+def test_what_lands_beside_a_branch_on_the_same_landed_pr_is_mains_there(hand):
+    hand.declare("#1 parent main", "#2 left #1", "#3 right #1", "#4 above #2")
+    hand.grow("parent", "main", {"parent.txt": "1\n"})
+    hand.grow("left", "parent", {"left.txt": "1\n"})
+    hand.grow("right", "parent", {"right.txt": "1\n"})
+    hand.grow("above", "left", {"above.txt": "1\n"})
+    hand.squash("parent", "Do parent (#1)")
+    assert hand.run("sync").code == 0
+    landing = hand.squash("left", "Do left (#2)")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert "right: merged main\n" in done.err
+    assert "above: merged #2 as landed\n" in done.err
+    own = hand.git("log", "--no-merges", "--format=%s", "main..right").splitlines()
+    assert own == ["Right 1", "Parent 1"]
+    assert hand.git("rev-parse", "right^2") == landing
