@@ -7,6 +7,7 @@ of it stays in every branch that holds it.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from carry.carried import Carrier
 from merge_series.gone import Heads
@@ -289,8 +290,14 @@ class _Finder:
         """The number of a PR now: that of the row on whose branch the head stands that it had."""
         if number in self.carrier.series.pull_requests:
             return number
-        lines = ((n, self.history.first_parents(tip)) for n, tip in self.history.heads.items())
-        return next((n for n, line in lines if head in line), number)
+        return next((n for n, tip in self.history.heads.items() if head in self._line(tip)), number)
+
+    def _line(self, tip: Sha) -> set[Sha]:
+        """What a branch was, also before it was rewritten and that was merged into it by hand."""
+        line = self.history.first_parents(tip)
+        merges = (self.history.commits[sha] for sha in line)
+        kept = (c.parents[1:] for c in merges if not BROUGHT.match(c.subject))
+        return line.union(*(self.history.first_parents(old) for old in chain.from_iterable(kept)))
 
     def _gone(self, number: int) -> str:
         if number in self.carrier.series.pull_requests:

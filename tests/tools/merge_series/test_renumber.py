@@ -94,3 +94,18 @@ def test_a_number_that_cannot_be_is_refused(stack, arguments, code, said):
     before = texts(stack)
     done = stack.run("renumber", *arguments)
     assert (done.code, said in done.err, texts(stack)) == (code, True, before), done.err
+
+
+def test_a_pr_that_was_rewritten_and_holds_its_older_form_may_move(stack):
+    old = stack.heads()["parent"]
+    stack.git("branch", "--force", "parent", "main")
+    stack.commit("parent", {"parent.txt": "anew\n"}, "Write it anew")
+    refused = stack.run("sync")
+    assert f"git merge -s ours {old[:12]}" in refused.err
+    stack.git("switch", "--quiet", "parent")
+    stack.git("merge", "--quiet", "--no-edit", "-s", "ours", old)
+    stack.git("switch", "--quiet", "main")
+    assert stack.run("sync").code == 0
+    assert stack.run("renumber", "1", "9").code == 0
+    done = stack.run("sync")
+    assert done.code == 0, done.err
