@@ -3,7 +3,6 @@
 With the standard library alone, since any other package may be what is missing.
 """
 
-import gc
 import shlex
 import sys
 from importlib import import_module
@@ -19,14 +18,10 @@ def start(module: str) -> NoReturn:
     Args:
         module: The module that has its ``main``, such as ``carry.cli``.
     """
-    # What is imported stays: to look through it again and again, for nothing, takes a tenth of it.
-    gc.disable()
     try:
         main = import_module(module).main
     except ModuleNotFoundError as error:
         sys.exit(f"error: {missing(error)}")
-    gc.freeze()
-    gc.enable()
     sys.exit(main())
 
 
