@@ -85,25 +85,26 @@ class Heads:
         unknown = []
         found = dict(there)
         for pull_request in gone:
-            heads = told.get(pull_request.number, ())
-            if len(heads) == 1:
-                found[pull_request.number] = heads[0].head
-                continue
+            number, heads = pull_request.number, told.get(pull_request.number, ())
             above, landing = _waiting(repository, carrier, line, pull_request, there)
+            if landing is not None:  # an empty branch, say, as it was made
+                before = landing.parents[0]
+                heads = tuple(one for one in heads if not repository.is_ancestor(one.head, before))
+            if len(heads) == 1:
+                found[number] = heads[0].head
             if landing is None:
-                found_in_main = named.get(pull_request.number)
-                if found_in_main is not None:
+                found_in_main = named.get(number)
+                if found_in_main is not None and number not in found:
                     unknown.append(_told_open(pull_request, found_in_main))
                 continue
-            commits = [known.head for known in heads] or repository.commits(
-                "--reverse", "--topo-order", *(there[pr.number] for pr in above), f"^{main}"
-            )
-            below, generated = landing.parents[0], generated_paths(repository, carrier)
-            # What is the merge of several PRs is the head of none of them.
-            for commit in commits if len(landing.numbers) == 1 else ():
-                if has_merged_files(repository, below, commit, landing.sha, generated):
-                    found[pull_request.number] = commit
-                    break
+            commits = [known.head for known in heads]
+            if not heads[1:]:  # what it has had since, the branches above know
+                tips = (there[pr.number] for pr in above)
+                later = (f"^{sha}" for sha in (main, *commits))
+                commits += repository.commits("--reverse", "--topo-order", *tips, *later)
+            head = _as_it_landed(repository, carrier, landing, commits) or found.get(number)
+            if head is not None:
+                found[number] = head
             else:
                 unknown.append(_told_unknown(pull_request, above, landing, heads))
         ordered = {pr.number: found[pr.number] for pr in carrier.series if pr.number in found}
@@ -145,6 +146,23 @@ def _waiting(
         and not repository.is_ancestor(named[-1].sha, there[pr.number])
     ]
     return above, named[-1] if above else None
+
+
+def _as_it_landed(
+    repository: Repository, carrier: Carrier, landing: MainCommit, commits: Iterable[Sha]
+) -> Sha | None:
+    """The first of some commits whose files merged into main are those of a landing."""
+    if len(landing.numbers) > 1:  # what is the merge of several PRs is the head of none of them
+        return None
+    below, generated = landing.parents[0], generated_paths(repository, carrier)
+    return next(
+        (
+            commit
+            for commit in commits
+            if has_merged_files(repository, below, commit, landing.sha, generated)
+        ),
+        None,
+    )
 
 
 def _told_unknown(

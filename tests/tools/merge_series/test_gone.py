@@ -247,3 +247,21 @@ def test_the_merge_of_prs_that_landed_as_one_is_the_head_of_none(hand):
     )
     assert (done.code, done.err) == (1, f"error: {expected}")
     assert hand.contents() == before
+
+
+def test_a_head_that_the_journal_knows_only_without_its_commits_is_found_above_it(hand):
+    hand.declare("#1 other main")
+    hand.grow("other", "main", {"other.txt": "1\n"})
+    stack = ("stack", "--pr", "2", "--branch", "parent", "--title", "Do parent", "--because", "why")
+    assert hand.run(*stack, "--on", "main").code == 0
+    hand.commit("parent", {"parent.txt": "1\n"}, "Parent 1")
+    hand.git("branch", "child", "parent")
+    hand.commit("child", {"child.txt": "1\n"}, "Child 1")
+    hand.declare("#1 other main", "#2 parent main", "#3 child #2")
+    landing = hand.squash("parent", "Do parent (#2)")
+    hand.git("branch", "-D", "parent")
+    done = hand.run("sync")
+    assert done.code == 0, done.err
+    assert "child: merged #2 as landed\n" in done.err
+    assert hand.states() == ["open", "landed", "open"]
+    assert hand.git("rev-parse", "child^2") == landing
