@@ -1,4 +1,4 @@
-"""The tasks: ``sync``, ``tests``, ``site_tests``, ``gpu_tests``, ``lint``, ``bench``."""
+"""The tasks: ``sync``, ``demo``, ``tests``, ``site_tests``, ``gpu_tests``, ``lint``, ``bench``."""
 
 import os
 
@@ -52,6 +52,7 @@ def tests(session: nox.Session) -> None:
     if not session.posargs:
         cores = len(os.sched_getaffinity(0))
         prove(session, *(platform for platform, ranks in CPU_PLATFORMS.items() if ranks <= cores))
+        demonstrate(session)
 
 
 @nox.session(python=PYTHON)
@@ -83,6 +84,14 @@ def gpu_tests(session: nox.Session) -> None:
 
 
 @nox.session(python=PYTHON)
+def demo(session: nox.Session) -> None:
+    """Train, save and load by docs/train_save_load.py on both trees: wrong, and right."""
+    session.install("--quiet", "--editable", ".[change]")
+    make_trees(session)
+    demonstrate(session)
+
+
+@nox.session(python=PYTHON)
 def trees(session: nox.Session) -> None:
     """Write the newest release to ``build/trees``, unmodified and with the series."""
     session.install("--quiet", "--editable", ".")
@@ -100,6 +109,11 @@ def prove(session: nox.Session, *platforms: str) -> None:
         f"--fork={TREES}/fork",
         f"{TREES}/fork/tests/unit_tests",  # as the fork holds them: with the edits of later PRs
     )
+
+
+def demonstrate(session: nox.Session) -> None:
+    """Run the script of docs/training.md on both trees."""
+    session.run("python", "-m", "proof.demo", "docs/train_save_load.py", TREES)
 
 
 def make_trees(session: nox.Session) -> None:

@@ -1,8 +1,15 @@
 # Copyright (c) 2026, NVIDIA CORPORATION. All rights reserved.
 
-"""Megatron-FSDP on a machine without a GPU."""
+"""Megatron-FSDP on a machine without a GPU.
+
+As a program, it runs a script so::
+
+    torchrun --nproc-per-node=2 training_without_gpu.py SCRIPT [ARGUMENTS]
+"""
 
 import contextlib
+import runpy
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from unittest import mock
@@ -59,6 +66,7 @@ def without_gpu() -> Iterator[None]:
         'current_stream': nothing,
         'synchronize': nothing,
         'stream': contextlib.nullcontext,
+        'set_device': lambda _: None,
         'current_device': lambda: _CurrentDevice('cpu'),
         'get_device_properties': lambda *_: SimpleNamespace(major=9, minor=0),
         'get_rng_state': torch.get_rng_state,
@@ -73,3 +81,9 @@ def without_gpu() -> Iterator[None]:
         _OnCPU(),
     ):
         yield
+
+
+if __name__ == '__main__':
+    del sys.argv[0]
+    with without_gpu():
+        runpy.run_path(sys.argv[0], run_name='__main__')
