@@ -1,14 +1,12 @@
 """A change to SERIES.md: shown, and written as a whole or not at all."""
 
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from carry.carried import Carrier
 from merge_series.journal import FileChange
+from merge_series.kept import write_whole
 from merge_series.text_diff import unified_diff
 from stack.errors import Refusal
 from stack.git_answers import decode
@@ -56,16 +54,7 @@ class Rewrite:
         target = self.path.resolve()
         if target.read_bytes() != self.before:
             raise Refusal(f"{self.path}: the file was changed meanwhile; run again")
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(self.after)
-                stream.flush()
-                os.fsync(stream.fileno())
-            shutil.copymode(target, name)
-            Path(name).replace(target)
-        finally:
-            Path(name).unlink(missing_ok=True)
+        write_whole(target, self.after)
 
 
 def with_states(path: Path, states: Mapping[int, State]) -> Rewrite:

@@ -1,7 +1,8 @@
-"""JSON files that are whole or absent: written under a temporary name, then renamed."""
+"""Files that are whole, or as they were: written under a temporary name, then renamed."""
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,14 +33,29 @@ def read_json[T](file: Path, build: Callable[[dict[str, Any]], T]) -> T | None:
 
 
 def write_json(file: Path, data: dict[str, Any]) -> None:
-    """Write a file so that a kill leaves what stood there before, or all of the new."""
+    """Write a file of the state, as ``write_whole`` does."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_suffix(_UNFINISHED)
-    with temporary.open("w", encoding="utf-8") as stream:
-        json.dump(data, stream, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(file)
+    write_whole(file, json.dumps(data, indent=1).encode())
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file so that a kill leaves what stood there before, or all of the new.
+
+    It keeps its permissions. The caller holds the lock of the repository: two at once would meet
+    under the temporary name.
+    """
+    temporary = file.with_name(f".{file.name}{_UNFINISHED}")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if file.exists():
+            shutil.copymode(file, temporary)
+        temporary.replace(file)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def remove_unfinished(*folders: Path) -> None:

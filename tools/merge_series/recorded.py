@@ -10,12 +10,12 @@ them would have to be merged again at every conflict.
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from merge_series.kept import write_json
 from stack.errors import Refusal
 from stack.git_answers import Entry, Sha
 from stack.lock import state_folder
@@ -113,14 +113,7 @@ class Recorded:
             "commit": commit,
             "together": sorted(self._file(_key(other)).name for other in together),
         }
-        self._folder.mkdir(parents=True, exist_ok=True)
-        file = self._file(_key(group))
-        temporary = file.with_suffix(".new")
-        with temporary.open("w", encoding="utf-8") as stream:
-            json.dump(data, stream, indent=1)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(file)
+        write_json(self._file(_key(group)), data)
 
     def forget(self, path: str) -> int:
         """Drop the resolutions of a path.

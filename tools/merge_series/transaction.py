@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from merge_series.journal import UNDONE_REFS, DoneSync, FileChange, Journal
+from merge_series.kept import write_whole
 from merge_series.kept_worktrees import KeptWorktrees, drop_left, put_back_missing
 from merge_series.text_diff import unified_diff
 from merge_series.worktrees import Following, check_following, follow, followers, lead_back
@@ -181,10 +182,7 @@ def _finish(repository: Repository, journal: Journal, record: DoneSync) -> DoneS
     for file in record.file_moves:
         # One that somebody changed or removed since is theirs.
         if _text(file) == file.before:
-            temporary = Path(file.path).with_name(f".{Path(file.path).name}.new")
-            temporary.write_bytes(encode(file.after))
-            temporary.chmod(Path(file.path).stat().st_mode)
-            temporary.replace(file.path)
+            write_whole(Path(file.path), encode(file.after))
     finished = replace(record, state=record.goal, worktrees={})
     journal.keep(finished)
     tidy(repository, journal)

@@ -62,7 +62,11 @@ def test_a_kill_before_any_branch_moved_leaves_nothing(synced):
 
 def test_a_kill_in_the_middle_of_writing_leaves_no_file(synced):
     state = synced.fork / ".git/merge_series"
-    left = [state / "stopped.new", state / "done/2.new", state / "resolutions/1.new"]
+    left = [
+        state / ".stopped.json.new",
+        state / "done/.2.json.new",
+        state / "resolutions/.1.json.new",
+    ]
     for file in left:
         file.parent.mkdir(exist_ok=True)
         file.write_text("{")
