@@ -154,14 +154,17 @@ class People(CheckedStack):
             self.drop(place)
 
     def rename(self, place, *, is_row_first) -> None:
-        """Rename a branch and its row; between the two, a sync is refused."""
+        """Rename a branch and its row; between the two, a sync is refused.
+
+        It is not where main has the PR: its branch may be gone, as the branch of the row then is.
+        """
         rows = self.rows
         number = list(rows)[place % len(rows)]
         steps = [self._rename_row, self._rename_branch]
         old, new = rows[number].branch, f"b{number}-{next(self.serial)}"
         steps = steps if is_row_first else steps[::-1]
         steps[0](number, old, new)
-        if rows[number].state == "open":
+        if rows[number].state == "open" and number not in self.landed:
             kept, is_ready = self.kept(), not self.is_waiting or self.desk.is_ready
             if is_ready:
                 arguments = ("--continue",) if self.is_waiting else self.options()
