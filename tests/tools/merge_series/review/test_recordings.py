@@ -151,21 +151,23 @@ def test_a_diamond_with_one_landed_corner(hand):
     new = hand.heads()
     assert sync_text(hand, "3") == (
         f"{SYNCED.format(main=landing[:7])} "
-        f"Recorded that #1 landed in main as {first[:7]}, which changed no file. "
-        f"Recorded that #2 landed in main as {landing[:7]}, which changed no file."
+        f"Recorded that #1 landed in main as {first[:7]}, which changed no file."
     )
     assert commits_of(shown(hand, "3")) == [
         "Right 1",
         "Record that #1 landed in main",
-        "Merge what left does from #2",
-        "Record that #2 landed in main",
+        "Merge main into right",
     ]
-    assert sync_text(hand, "4") == SYNCED.format(main=landing[:7])
+    both = SYNCED.format(main=landing[:7]).replace("a merge commit", "2 merge commits")
+    recorded = f"Recorded that #2 landed in main as {landing[:7]}, which changed no file."
+    assert sync_text(hand, "4") == f"{both} {recorded}"
     assert shown(hand, "4", "--since", old["top"]) == (
         f"#4 top from {short(old['top'])} to {short(new['top'])}: nothing to read.\n\n"
         "Merges that are git's own, unchanged:\n"
         f"  {short(new['top'])} Merge what right does from #3\n\n"
-        "Left out: 1 commit of main and 2 of #3. Checked: with what is shown above they give the "
+        "Merges that only record, and change no file:\n"
+        f"  {short(hand.git('rev-parse', 'top^'))} #2 landed in main as {landing[:12]}\n\n"
+        "Left out: 1 commit of main and 1 of #3. Checked: with what is shown above they give the "
         f"tree of {short(new['top'])}.\n"
     )
     assert shown(hand, "4").splitlines()[7:9] == [
