@@ -170,7 +170,7 @@ def test_a_diamond_with_one_landed_corner(hand):
         "Left out: 1 commit of main and 1 of #3. Checked: with what is shown above they give the "
         f"tree of {short(new['top'])}.\n"
     )
-    assert shown(hand, "4").splitlines()[7:9] == [
+    assert shown(hand, "4").splitlines()[8:10] == [
         "diff --git a/top.txt b/top.txt",
         "new file mode 100644",
     ]
