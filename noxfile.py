@@ -52,7 +52,6 @@ def tests(session: nox.Session) -> None:
     if not session.posargs:
         cores = len(os.sched_getaffinity(0))
         prove(session, *(platform for platform, ranks in CPU_PLATFORMS.items() if ranks <= cores))
-        demonstrate(session)
 
 
 @nox.session(python=PYTHON)
@@ -88,7 +87,7 @@ def demo(session: nox.Session) -> None:
     """Train, save and load by docs/train_save_load.py on both trees: wrong, and right."""
     session.install("--quiet", "--editable", ".[change]")
     make_trees(session)
-    demonstrate(session)
+    session.run("python", "-m", "proof.demo", "docs/train_save_load.py", TREES)
 
 
 @nox.session(python=PYTHON)
@@ -109,11 +108,6 @@ def prove(session: nox.Session, *platforms: str) -> None:
         f"--fork={TREES}/fork",
         f"{TREES}/fork/tests/unit_tests",  # as the fork holds them: with the edits of later PRs
     )
-
-
-def demonstrate(session: nox.Session) -> None:
-    """Run the script of docs/training.md on both trees."""
-    session.run("python", "-m", "proof.demo", "docs/train_save_load.py", TREES)
 
 
 def make_trees(session: nox.Session) -> None:
